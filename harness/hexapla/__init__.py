@@ -1,0 +1,2 @@
+"""Hexapla: one training specification on independent implementations, compared."""
+
