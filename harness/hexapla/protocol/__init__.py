@@ -1,0 +1,62 @@
+"""The trainer protocol: lines, schemas and typed events.
+
+Separate because everything else in the harness stands on it and it stands on nothing. It must not
+start a process, read a file other than its own schemas, or know what a level is.
+"""
+
+from hexapla.protocol.events import (
+    Abi,
+    Bye,
+    CaseResult,
+    Checkpoint,
+    Data,
+    Done,
+    Error,
+    Evaluation,
+    Event,
+    Hello,
+    Probe,
+    Progress,
+    Record,
+    Skipped,
+    Step,
+    TensorInfo,
+    float_bits,
+    parse_event,
+)
+from hexapla.protocol.lines import LineError, parse_line, write_line
+from hexapla.protocol.outcomes import BAD_OUTCOMES, Outcome, Reason
+from hexapla.protocol.validate import SchemaError, validate_event, validate_request
+
+VERSION = 1
+
+__all__ = [
+    "BAD_OUTCOMES",
+    "VERSION",
+    "Abi",
+    "Bye",
+    "CaseResult",
+    "Checkpoint",
+    "Data",
+    "Done",
+    "Error",
+    "Evaluation",
+    "Event",
+    "Hello",
+    "LineError",
+    "Outcome",
+    "Probe",
+    "Progress",
+    "Reason",
+    "Record",
+    "SchemaError",
+    "Skipped",
+    "Step",
+    "TensorInfo",
+    "float_bits",
+    "parse_event",
+    "parse_line",
+    "validate_event",
+    "validate_request",
+    "write_line",
+]
