@@ -14,10 +14,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
+
+from hexapla.protocol.outcomes import GOOD_OUTCOMES, Outcome
 
 RESULTS_VERSION = 1
 RESULTS_FILE = "results.jsonl"
@@ -43,26 +44,6 @@ LEVELS = (
 
 Figure = float | int | str
 """A number, or "NaN", "Infinity", "-Infinity" as in events; the unit is the last word of its name."""
-
-
-class Outcome(StrEnum):
-    """How a check ended. Only `pass` is a pass; nothing else ever counts as one."""
-
-    PASS = "pass"
-    FAIL = "fail"
-    EXPECTED_FAIL = "expected-fail"
-    UNEXPECTED_PASS = "unexpected-pass"
-    BLOCKED = "blocked"
-    SKIPPED = "skipped"
-    NOT_APPLICABLE = "not-applicable"
-    UNKNOWN = "unknown"
-    FLAKY = "flaky"
-    CRASHED = "crashed"
-    TIMED_OUT = "timed-out"
-
-
-GOOD = frozenset({Outcome.PASS, Outcome.EXPECTED_FAIL, Outcome.SKIPPED, Outcome.NOT_APPLICABLE})
-"""The outcomes of exit status 0. `--strict` takes `skipped` out."""
 
 
 class ResultsError(ValueError):
@@ -134,7 +115,7 @@ def exit_status(outcomes: Iterable[Outcome], *, finished: bool, strict: bool = F
     if not finished:
         return EXIT_UNFINISHED
     seen = set(outcomes)
-    good = GOOD - {Outcome.SKIPPED} if strict else GOOD
+    good = GOOD_OUTCOMES - {Outcome.SKIPPED} if strict else GOOD_OUTCOMES
     return EXIT_GOOD if seen and seen <= good else EXIT_BAD
 
 
@@ -251,7 +232,8 @@ class _Reader:
             raise TypeError("a key of the wrong type")
         if self._footer is not None:
             self._faults.append(f"line {number}: a result behind the footer")
-        if any((line.implementation, line.level) == (each.implementation, each.level) for each in self._lines):
+        place = (line.implementation, line.level)
+        if place in ((each.implementation, each.level) for each in self._lines):
             self._faults.append(f"line {number}: {line.implementation} at {line.level} a second time")
         self._lines.append(line)
 
