@@ -24,14 +24,15 @@ from hexapla.protocol.events import (
     float_bits,
     parse_event,
 )
-from hexapla.protocol.lines import LineError, parse_line, write_line
-from hexapla.protocol.outcomes import BAD_OUTCOMES, Outcome, Reason
+from hexapla.protocol.lines import LineError, parse_line, parse_object, write_line
+from hexapla.protocol.reasons import Reason
+from hexapla.protocol.results import LEVELS, Line, Outcome
 from hexapla.protocol.validate import SchemaError, validate_event, validate_request
 
 VERSION = 1
 
 __all__ = [
-    "BAD_OUTCOMES",
+    "LEVELS",
     "VERSION",
     "Abi",
     "Bye",
@@ -43,6 +44,7 @@ __all__ = [
     "Evaluation",
     "Event",
     "Hello",
+    "Line",
     "LineError",
     "Outcome",
     "Probe",
@@ -56,6 +58,7 @@ __all__ = [
     "float_bits",
     "parse_event",
     "parse_line",
+    "parse_object",
     "validate_event",
     "validate_request",
     "write_line",

@@ -1,0 +1,78 @@
+"""Everything that a trainer's process brought into the world, as one thing to watch and to end.
+
+Separate because "the process" is not enough: a child may leave the group, hold the pipes or outlive
+its parent. A trainer runs in a session of its own; what leaves even that is found by a token in its
+environment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+
+import psutil
+
+TOKEN_VARIABLE = "HEXAPLA_TRAINER_TOKEN"
+
+# Seconds between the signal that asks for stacks and SIGKILL.
+_STACKS_SECONDS = 1.0
+
+# What makes a runtime print its stacks. Python's trainers run with PYTHONFAULTHANDLER=1.
+_STACK_SIGNALS = {"python": signal.SIGABRT, "java": signal.SIGQUIT, "go": signal.SIGQUIT}
+
+
+def members(session: int) -> list[psutil.Process]:
+    """Processes of a session that still run, zombies left out."""
+    found = []
+    for pid in psutil.pids():
+        with contextlib.suppress(OSError, psutil.Error):
+            if os.getsid(pid) == session:
+                process = psutil.Process(pid)
+                if process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+    return found
+
+
+def marked(token: str) -> list[psutil.Process]:
+    """Processes of this user that carry the token in their environment, whatever their session."""
+    found = []
+    me = os.getuid()
+    for process in psutil.process_iter():
+        with contextlib.suppress(OSError, psutil.Error):
+            if process.uids().real != me or process.status() == psutil.STATUS_ZOMBIE:
+                continue
+            if process.environ().get(TOKEN_VARIABLE) == token:
+                found.append(process)
+    return found
+
+
+def cpu_seconds(session: int) -> float:
+    """CPU time of a session's processes and of the children they waited for."""
+    total = 0.0
+    for process in members(session):
+        with contextlib.suppress(psutil.Error):
+            times = process.cpu_times()
+            total += times.user + times.system
+            total += getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
+    return total
+
+
+def ask_for_stacks(pid: int, language: str) -> None:
+    """Have the runtime print its stacks on stderr where it can, and give it the time to."""
+    stack_signal = _STACK_SIGNALS.get(language.lower())
+    if stack_signal is None:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, stack_signal)
+        time.sleep(_STACKS_SECONDS)
+
+
+def kill(session: int, token: str) -> None:
+    """End a trainer's whole session, and what left it, without a chance to object."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(session, signal.SIGKILL)
+    for process in members(session) + marked(token):
+        with contextlib.suppress(psutil.Error):
+            process.kill()
