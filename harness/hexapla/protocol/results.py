@@ -14,11 +14,10 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
-
-from hexapla.protocol.outcomes import GOOD_OUTCOMES, Outcome
 
 RESULTS_VERSION = 1
 RESULTS_FILE = "results.jsonl"
@@ -44,6 +43,26 @@ LEVELS = (
 
 Figure = float | int | str
 """A number, or "NaN", "Infinity", "-Infinity" as in events; the unit is the last word of its name."""
+
+
+class Outcome(StrEnum):
+    """How a check ended. Only `pass` is a pass; nothing else ever counts as one."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    EXPECTED_FAIL = "expected-fail"
+    UNEXPECTED_PASS = "unexpected-pass"
+    BLOCKED = "blocked"
+    SKIPPED = "skipped"
+    NOT_APPLICABLE = "not-applicable"
+    UNKNOWN = "unknown"
+    FLAKY = "flaky"
+    CRASHED = "crashed"
+    TIMED_OUT = "timed-out"
+
+
+GOOD_OUTCOMES = frozenset({Outcome.PASS, Outcome.EXPECTED_FAIL, Outcome.SKIPPED, Outcome.NOT_APPLICABLE})
+"""The outcomes of exit status 0. `--strict` takes `skipped` out."""
 
 
 class ResultsError(ValueError):

@@ -1,0 +1,1 @@
+"""Two runs side by side: reading, statistics, verdict, attribution. Starts nothing and keeps no bounds."""
