@@ -196,7 +196,8 @@ def parse_event(message: dict[str, Any]) -> Event:
         # NaN has many patterns, and none of them says more than NaN.
         if bits is not None and values[key] == values[key] and bits != float_bits(values[key]):
             right = float_bits(values[key])
-            raise SchemaError(f"event {message['event']!r}: {key}_bits is {bits}, the bits of {key} are {right}")
+            name = message["event"]
+            raise SchemaError(f"event {name!r}: {key}_bits is {bits}, the bits of {key} are {right}")
     return kind(**values)
 
 

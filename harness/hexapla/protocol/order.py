@@ -103,7 +103,9 @@ def _load(_request: dict[str, Any]) -> Grammar:
         _due(event, TensorInfo)
         if isinstance(event, TensorInfo):
             if names and event.name.encode() <= names[-1].encode():
-                raise OrderError(f"tensor {event.name!r} came after {names[-1]!r}; names come sorted by their bytes")
+                raise OrderError(
+                    f"tensor {event.name!r} came after {names[-1]!r}; names come sorted by their bytes"
+                )
             names.append(event.name)
 
 
