@@ -86,8 +86,9 @@ class Trajectory:
     defects: tuple[Defect, ...] = ()
 
     @classmethod
-    def from_events(cls, path: Path, implementation: str | None = None,
-                    updates: tuple[int, int] | None = None) -> Trajectory:
+    def from_events(
+        cls, path: Path, implementation: str | None = None, updates: tuple[int, int] | None = None
+    ) -> Trajectory:
         """Read `events/<implementation>/train.jsonl`.
 
         `updates`: first and last update that the run owes; without it they are taken from the run itself
@@ -106,8 +107,9 @@ class Trajectory:
         return reader.trajectory(name, str(path))
 
     @classmethod
-    def from_parsed(cls, implementation: str, events: Sequence[Event],
-                    updates: tuple[int, int] | None = None) -> Trajectory:
+    def from_parsed(
+        cls, implementation: str, events: Sequence[Event], updates: tuple[int, int] | None = None
+    ) -> Trajectory:
         """The same from events that the harness has already validated and typed."""
         reader = _Reader(updates)
         for event in events:

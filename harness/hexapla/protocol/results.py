@@ -174,8 +174,9 @@ class ResultsWriter:
     def __enter__(self) -> ResultsWriter:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._file.close()
 
 
@@ -232,7 +233,8 @@ class _Reader:
     def _take_header(self, number: int, value: dict[str, Any]) -> None:
         if value["results"] != RESULTS_VERSION:
             raise ResultsError(
-                f"{self._path}: results version {value['results']!r}; this hexapla reads {RESULTS_VERSION}")
+                f"{self._path}: results version {value['results']!r}; this hexapla reads {RESULTS_VERSION}"
+            )
         if self._header is not None or self._lines:
             self._faults.append(f"line {number}: a header that is not the first line")
         self._header = self._header or Header(**value)
