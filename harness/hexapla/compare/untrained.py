@@ -39,25 +39,17 @@ def judge_untrained(
     total_bound, record_bound = bounds["untrained_total_rel"], bounds["untrained_record_scaled_max"]
     breaches = []
     if not record_bound.holds(scaled[worst]):
-        first = next(index for index, value in enumerate(scaled) if not record_bound.holds(value))
-        outside = sum(not record_bound.holds(value) for value in scaled)
-        breaches.append(
-            Breach(
-                None,
-                (
-                    f"record {first} of the held-out file: NLL {a.record_nll[first]!r}, not {b.record_nll[first]!r}; "
-                    f"{outside} of {len(scaled)} records outside, at most by {scaled[worst]:.3g} × max(NLL, labels) "
-                    f"at record {worst}, bound {record_bound.value:.3g}"
-                ),
-            )
+        outside = [index for index, value in enumerate(scaled) if not record_bound.holds(value)]
+        first = outside[0]
+        words = (
+            f"record {first} of the held-out file: NLL {a.record_nll[first]!r}, not {b.record_nll[first]!r}; "
+            f"{len(outside)} of {len(scaled)} records outside, at most by {scaled[worst]:.3g} × "
+            f"max(NLL, labels) at record {worst}, bound {record_bound.value:.3g}"
         )
+        breaches.append(Breach(None, words))
     if not total_bound.holds(total) or (total_bound.value == 0 and a.total_bits != b.total_bits):
-        breaches.append(
-            Breach(
-                None,
-                (f"total {a.total!r}, not {b.total!r}: {total:.3g} relative, bound {total_bound.value:.3g}"),
-            )
-        )
+        words = f"total {a.total!r}, not {b.total!r}: {total:.3g} relative, bound {total_bound.value:.3g}"
+        breaches.append(Breach(None, words))
     figures = {
         "untrained_total_rel": total,
         "untrained_total_rel_bound": total_bound.value,
