@@ -1,0 +1,94 @@
+"""Building core: once for each content of core/ and compiler, into build/core/<key>/.
+
+Separate from bindings because every core-driven implementation must run on the same file, and because
+the BLAS and CMake come from packages of this interpreter. The key holds all that decides the bits.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib
+import importlib.util
+import os
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from hexapla.toolchains.command import BuildError, ToolchainMissing, run_logged
+from hexapla.toolchains.places import Places
+from hexapla.toolchains.tools import MissingTool, Tool, find_tool
+
+_SKIPPED_PARTS = {"build", "__pycache__"}
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """A built core library."""
+
+    library: Path
+    include: Path
+    compiler: str
+    seconds: float
+
+    @property
+    def placeholders(self) -> dict[str, str]:
+        return {
+            "include": str(self.include),
+            "library": str(self.library),
+            "library_dir": str(self.library.parent),
+        }
+
+
+def build_core(places: Places) -> Core:
+    """Build core/ unless this content was built before. Raises BuildError, ToolchainMissing."""
+    started = time.monotonic()
+    source = places.root / "core"
+    tools = {name: find_tool(name) for name in ("cc", "cxx")}
+    for tool in tools.values():
+        if isinstance(tool, MissingTool):
+            raise ToolchainMissing(tool.reason)
+    cc, cxx = (tool for tool in tools.values() if isinstance(tool, Tool))
+    for package in ("cmake", "ninja", "scipy_openblas32"):
+        if importlib.util.find_spec(package) is None:
+            raise ToolchainMissing(f"package {package} is not installed; pip install 'hexapla[build]'")
+    blas = importlib.import_module("scipy_openblas32")
+    compiler = f"{' '.join(cxx.argv)} {cxx.version}"
+    folder = places.build / "core" / _key(source, compiler, str(blas.__version__))
+    library = folder / "libhexapla.so"
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / "build.log"
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two runs at once build it once
+        if not (folder / "complete").exists():
+            scripts = Path(sys.executable).parent
+            environment = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ.get('PATH', '')}"}
+            with log.open("wb") as output:
+                configure = [
+                    str(scripts / "cmake"),
+                    *("-S", str(source), "-B", str(folder), "-G", "Ninja"),
+                    "-DCMAKE_BUILD_TYPE=Release",
+                    f"-DCMAKE_C_COMPILER={';'.join(cc.argv)}",
+                    f"-DCMAKE_CXX_COMPILER={';'.join(cxx.argv)}",
+                    f"-DHEXAPLA_BLAS_INCLUDE_DIR={blas.get_include_dir()}",
+                    f"-DHEXAPLA_BLAS_LIBRARY_DIR={blas.get_lib_dir()}",
+                    f"-DHEXAPLA_BLAS_LIBRARY={blas.get_library()}",
+                ]
+                run_logged(configure, source, environment, output.fileno(), log)
+                build = [str(scripts / "cmake"), "--build", str(folder)]
+                run_logged(build, source, environment, output.fileno(), log)
+            if not library.exists():
+                raise BuildError(f"the build of core left no {library.name} (log {log})", log)
+            (folder / "complete").touch()
+    return Core(library, source / "include", compiler, time.monotonic() - started)
+
+
+def _key(source: Path, compiler: str, blas: str) -> str:
+    digest = hashlib.sha256(f"{compiler}\0{blas}\0".encode())
+    for path in sorted(source.rglob("*")):
+        relative = path.relative_to(source)
+        if path.is_file() and not _SKIPPED_PARTS & set(relative.parts):
+            digest.update(f"{relative}\0{path.stat().st_size}\0".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

