@@ -1,0 +1,86 @@
+// A context: one device, its memory account, its workers, its ledger, and the rules of a call (one at a time, owner thread, busy inside
+// the pressure hook, injected failures). Separate from the shims, which only check and translate. Releases and queries never take the call
+// lock. A shim that computes opens a CallScope (call.hpp).
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "hexapla/context.h"
+#include "runtime/device.hpp"
+#include "runtime/ledger.hpp"
+#include "runtime/memory.hpp"
+#include "runtime/object.hpp"
+#include "runtime/workers.hpp"
+
+namespace hexapla {
+
+class Storage;
+
+class Context final : public Object {
+ public:
+  static constexpr Kind kind = Kind::context;
+  /// Throws HXP_INVALID_ARGUMENT, HXP_DEVICE, HXP_IO.
+  Context(std::string_view device, const hxp_context_options& options);
+
+  Context* home() noexcept override { return this; }
+  const std::string& device_name() const noexcept { return device_name_; }
+  Device& device() noexcept { return *device_; }
+  const Backend& backend() const noexcept { return device_->backend(); }
+  MemoryAccount& account() noexcept { return account_; }
+  unsigned threads() const noexcept { return workers_.count(); }
+  std::uint64_t number() const noexcept { return number_; }
+
+  void mark(std::uint64_t update) noexcept { update_.store(update, std::memory_order_relaxed); }
+  void reset_peak() noexcept;
+  void fail_allocation(std::uint64_t nth, bool persistent) noexcept;
+  void fail_next(hxp_status status) noexcept { fail_next_.store(status, std::memory_order_relaxed); }
+
+  /// Hand a job to the workers (inside a CallScope only); blocks.
+  void run(FunctionRef<void(Team&)> job);
+
+  /// Write a ledger record, if there is a ledger. Any thread, no lock.
+  void record(std::uint16_t operation, std::uint64_t handle, std::int64_t bytes, hxp_status status, std::uint32_t thread) noexcept;
+
+ private:
+  friend class Buffer;
+  friend class CallScope;
+  friend class Storage;
+  ~Context() override;
+
+  void allocate(Buffer& buffer, std::size_t bytes, Contents contents);
+  bool try_allocate(Buffer& buffer, std::size_t bytes) noexcept;
+  bool spill(Buffer& buffer, std::size_t bytes);
+  bool relieve(std::size_t bytes);
+  void free(Buffer& buffer) noexcept;
+  bool injected_allocation_failure() noexcept;
+  void page_in(Storage& storage);
+  void page_out() noexcept;
+
+  const std::string device_name_;
+  const hxp_context_options options_;
+  const std::uint32_t maker_thread_;
+  const std::uint64_t number_;
+  std::unique_ptr<Device> device_;
+  MemoryAccount account_;
+  BlockCache cache_;
+  std::shared_ptr<Ledger> ledger_;
+  std::atomic<std::uint64_t> update_{0};
+  std::atomic<hxp_status> fail_next_{HXP_OK};
+  std::atomic<std::uint32_t> hook_thread_{0};
+  std::mutex failure_mutex_;
+  std::uint64_t fail_in_ = 0;
+  bool fail_for_good_ = false;
+  std::mutex call_mutex_;
+  std::mutex paged_mutex_;
+  std::vector<Storage*> paged_;
+  Workers workers_;
+};
+
+/// The operating system's id of the calling thread.
+std::uint32_t thread_id() noexcept;
+
+}  // namespace hexapla
