@@ -157,7 +157,9 @@ def make_model(folder: Path, tensors: dict[str, np.ndarray], **changes: Any) -> 
     return folder
 
 
-def adapter_tensors(spec: dict[str, Any], config: dict[str, Any], zero_b: bool = True) -> dict[str, np.ndarray]:
+def adapter_tensors(
+    spec: dict[str, Any], config: dict[str, Any], zero_b: bool = True
+) -> dict[str, np.ndarray]:
     """A in ±1/sqrt(in), B zero (or not), by the specification's names."""
     random = np.random.default_rng(1)
     hidden, inner = config["hidden_size"], config["intermediate_size"]
@@ -182,7 +184,7 @@ def make_adapter(folder: Path, tensors: dict[str, np.ndarray], spec: dict[str, A
     """Write adapter_model.safetensors and adapter_config.json."""
     folder.mkdir(parents=True)
     save_file(tensors, folder / "adapter_model.safetensors")
-    config = {"peft_type": "LORA", "r": spec["rank"], "lora_alpha": spec["alpha"], "target_modules": list(TARGETS)}
+    config = {"peft_type": "LORA", "r": spec["rank"], "lora_alpha": spec["alpha"], "target_modules": TARGETS}
     (folder / "adapter_config.json").write_text(json.dumps(config))
     return folder
 

@@ -79,7 +79,8 @@ def check_adapter_config(folder: str, spec: Spec) -> None:
     content = read_object(path)
     for key, expected in (("r", spec.rank), ("lora_alpha", spec.alpha)):
         if key not in content:
-            raise Failure("checkpoint", f"{key} is absent, the specification has {shown(expected)}", f"{path}: {key}")
+            message = f"{key} is absent, the specification has {shown(expected)}"
+            raise Failure("checkpoint", message, f"{path}: {key}")
         if isinstance(content[key], bool) or content[key] != expected:
             message = f"{key} is {shown(content[key])}, the specification has {shown(expected)}"
             raise Failure("checkpoint", message, f"{path}: {key}")

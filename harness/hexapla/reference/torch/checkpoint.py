@@ -38,22 +38,21 @@ def prepare_output(output: str, updates: list[int]) -> None:
             if partial.exists():
                 shutil.rmtree(partial)
     except OSError as error:
-        raise Failure("io", f"cannot prepare the output: {error.strerror}", str(error.filename or output)) from None
+        where = str(error.filename or output)
+        raise Failure("io", f"cannot prepare the output: {error.strerror}", where) from None
 
 
 def save_checkpoint(
-    output: str, adapter_folder: str, update: int, spec_digest: str, parameters: Parameters, optimizer: AdamW
-) -> Path:
-    """Write the checkpoint after `update` and return its folder."""
-    path = checkpoint_path(output, update)
+    path: Path, adapter_config: Path, metadata: dict[str, str], parameters: Parameters, optimizer: AdamW
+) -> None:
+    """Write the checkpoint folder `path`; `metadata` is what `read_update` will look for."""
     partial = _partial(path)
     try:
         partial.mkdir()
         adapter = {name: value.detach().contiguous() for name, value in parameters.items()}
         write_tensors(adapter, partial / TENSOR_FILE, {"format": "pt"})
-        shutil.copyfile(Path(adapter_folder) / CONFIG_FILE, partial / CONFIG_FILE)
+        shutil.copyfile(adapter_config, partial / CONFIG_FILE)
         sync(partial / CONFIG_FILE)
-        metadata = {"update": str(update), "spec_digest": spec_digest}
         write_tensors(_optimizer_tensors(optimizer), partial / OPTIMIZER_FILE, metadata)
         sync(partial)
         partial.rename(path)
@@ -61,7 +60,6 @@ def save_checkpoint(
     except OSError as error:
         shutil.rmtree(partial, ignore_errors=True)
         raise Failure("io", f"cannot write the checkpoint: {error.strerror or error}", str(path)) from None
-    return path
 
 
 def read_update(folder: str, spec_digest: str) -> int:

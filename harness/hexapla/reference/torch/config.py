@@ -53,7 +53,14 @@ REQUEST_KEYS: dict[str, dict[str, str]] = {
 }
 CASE_KEYS = {"case": "s", "op": "s", "attributes": "o", "inputs": "a", "gradients": "a"}
 _CONTEXT_KEYS = {"device": "s", "threads": "i", "memory_limit": "i", "spill": "b", "ledger": "s?"}
-_TYPE_NAMES = {"s": "a string", "i": "an integer", "f": "a number", "b": "a boolean", "o": "an object", "a": "a list"}
+_TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
+    "s": ("a string", (str,)),
+    "i": ("an integer", (int,)),
+    "f": ("a number", (int, float)),
+    "b": ("a boolean", (bool,)),
+    "o": ("an object", (dict,)),
+    "a": ("a list", (list,)),
+}
 
 
 def check_keys(value: Any, keys: dict[str, str], status: str, what: str, prefix: str = "") -> None:
@@ -67,26 +74,15 @@ def check_keys(value: Any, keys: dict[str, str], status: str, what: str, prefix:
         if key not in value:
             raise Failure(status, f"{what} lacks the key {shown(key)}", prefix + key)
         if not _has_type(value[key], kind):
-            expected = _TYPE_NAMES[kind[0]] + (" or null" if kind.endswith("?") else "")
+            expected = _TYPES[kind[0]][0] + (" or null" if kind.endswith("?") else "")
             raise Failure(status, f"{key} must be {expected}, not {shown(value[key])}", prefix + key)
 
 
 def _has_type(value: Any, kind: str) -> bool:
-    if kind.endswith("?") and value is None:
-        return True
-    match kind[0]:
-        case "s":
-            return isinstance(value, str)
-        case "i":
-            return isinstance(value, int) and not isinstance(value, bool) and abs(value) < INTEGER_BOUND
-        case "f":
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case "b":
-            return isinstance(value, bool)
-        case "o":
-            return isinstance(value, dict)
-        case _:
-            return isinstance(value, list)
+    if value is None:
+        return kind.endswith("?")
+    # `type`, not `isinstance`: to Python true is an int.
+    return type(value) in _TYPES[kind[0]][1] and (kind[0] != "i" or abs(value) < INTEGER_BOUND)
 
 
 def shown(value: Any) -> str:

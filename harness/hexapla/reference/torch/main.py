@@ -82,7 +82,7 @@ def _answer(request: dict[str, Any], emit: Emit, reader: LineReader) -> str:
     except BrokenPipeError:
         raise
     except MemoryError:
-        emit("error", status="internal", message="the process is out of memory", where=str(request["request"]))
+        emit("error", status="internal", message="the process is out of memory", where=request["request"])
         return "error"
     except Exception as error:
         # Whatever a library raises: the trainer stays alive and the whole trace goes to stderr.
@@ -177,9 +177,7 @@ def _render(request: dict[str, Any], emit: Emit, reader: LineReader) -> None:
             emit("record", record=record.id, rejected=result)
         else:
             emit("record", record=record.id, ids=result.ids, labels="".join(map(str, result.labels)))
-    emit(
-        "done", accepted=len(rendered.accepted), rejected=dict(rendered.rejected), markers=rendered.markers
-    )
+    emit("done", accepted=len(rendered.accepted), rejected=dict(rendered.rejected), markers=rendered.markers)
 
 
 def _evaluate(request: dict[str, Any], emit: Emit, reader: LineReader) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 os.environ["HF_HUB_OFFLINE"] = "1"  # must stand before transformers is imported
 
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, Qwen3Config, Qwen3ForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
 from transformers.utils import logging as transformers_logging
 
 from .config import shown
@@ -50,8 +50,8 @@ _FIXED: dict[str, tuple[Any, ...]] = {
     "quantization_config": (None,),
 }
 
-transformers_logging.set_verbosity_error()
-transformers_logging.disable_progress_bar()
+transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ def read_object(path: Path, status: str = "checkpoint") -> dict[str, Any]:
     return value
 
 
-def load_model(folder: str) -> PreTrainedModel:
-    """Return the model in f32, every parameter frozen and written from the files exactly once."""
+def load_model(folder: str) -> Any:
+    """Return the `PreTrainedModel` in f32, every parameter frozen and written from the files exactly once."""
     path = Path(folder)
     config = _read_config(path / "config.json")
     _, model_class = _ARCHITECTURES[config.model_type]
@@ -101,14 +101,15 @@ def load_model(folder: str) -> PreTrainedModel:
     )
     for kind in ("missing_keys", "unexpected_keys", "mismatched_keys", "error_msgs"):
         if names := [name for name in report[kind] if name != HEAD or not config.tie_word_embeddings]:
-            raise Failure("checkpoint", f"transformers reports {kind} {len(names)} (first {names[0]})", str(path))
+            message = f"transformers reports {kind} {len(names)} (first {names[0]})"
+            raise Failure("checkpoint", message, str(path))
     _check_arrived(model, config)
     model.requires_grad_(False)
     model.eval()
     return model
 
 
-def loaded_tensors(folder: str, model: PreTrainedModel) -> list[StoredTensor]:
+def loaded_tensors(folder: str, model: Any) -> list[StoredTensor]:
     """Every parameter, sorted by its name's bytes; a tied head is left out."""
     stored = _stored_tensors(Path(folder))
     parameters = sorted(model.named_parameters(), key=lambda item: item[0].encode())
@@ -134,7 +135,7 @@ def _read_config(path: Path) -> Any:
     if type(content.get("tie_word_embeddings")) is not bool:
         raise refuse("tie_word_embeddings", "true or false")
     if content["num_attention_heads"] % content["num_key_value_heads"]:
-        raise refuse("num_key_value_heads", f"a divisor of num_attention_heads {content['num_attention_heads']}")
+        raise refuse("num_key_value_heads", "a divisor of num_attention_heads")
     if content["head_dim"] % 2:
         raise refuse("head_dim", "even")
     for key, allowed in _FIXED.items():
@@ -156,7 +157,8 @@ def _read_config(path: Path) -> Any:
             pad_token_id=None,
         )
     except ValueError as error:
-        raise Failure("checkpoint", f"transformers refuses the shape: {' '.join(str(error).split())}", str(path)) from None
+        message = f"transformers refuses the shape: {' '.join(str(error).split())}"
+        raise Failure("checkpoint", message, str(path)) from None
 
 
 def _rope_theta(content: dict[str, Any], path: Path) -> float:
@@ -166,8 +168,10 @@ def _rope_theta(content: dict[str, Any], path: Path) -> float:
         message = f"rope_type must be default, not {shown(parameters['rope_type'])}"
         raise Failure("checkpoint", message, f"{path}: rope_parameters")
     found = [source["rope_theta"] for source in (content, parameters) if "rope_theta" in source]
-    if not found or any(type(theta) not in (float, int) or not theta > 0 or theta != found[0] for theta in found):
-        raise Failure("checkpoint", f"rope_theta must be one number above 0, not {shown(found)}", f"{path}: rope_theta")
+    usable = [theta for theta in found if type(theta) in (float, int) and theta > 0]
+    if not found or usable != found or any(theta != found[0] for theta in found):
+        message = f"rope_theta must be one number above 0, found {shown(found)}"
+        raise Failure("checkpoint", message, f"{path}: rope_theta")
     return float(found[0])
 
 
@@ -180,7 +184,9 @@ def _stored_tensors(folder: Path) -> dict[str, tuple[str, tuple[int, ...], Path]
         stored = _stored_in_shards(folder)
     for name, (dtype, _, file) in stored.items():
         if dtype not in FLOAT_DTYPES:
-            message = f"{name} is stored as {dtype}: packed or quantised weights must be turned into F32, F16 or BF16"
+            message = (
+                f"{name} is stored as {dtype}: packed or quantised weights must first become F32, F16 or BF16"
+            )
             raise Failure("checkpoint", message, f"{file}: {name}")
     return stored
 
@@ -225,7 +231,8 @@ def _read_one(file: Path, name: str) -> torch.Tensor:
     from safetensors import safe_open  # noqa: PLC0415 - only this rare comparison reads one tensor
 
     with safe_open(file, framework="pt") as opened:
-        return opened.get_tensor(name).to(torch.float32)
+        tensor: torch.Tensor = opened.get_tensor(name)
+        return tensor.to(torch.float32)
 
 
 def _check_arrived(model: Any, config: Any) -> None:

@@ -7,6 +7,7 @@ must not correct what the library computes.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -115,7 +116,8 @@ def _rope(operands: Tensors, attributes: Attributes) -> torch.Tensor:
     )
     positions = torch.tensor([attributes["positions"]])
     cos, sin = modeling_qwen3.Qwen3RotaryEmbedding(config)(x, positions)  # (1, rows, head_dim)
-    rotated: torch.Tensor = modeling_qwen3.apply_rotary_pos_emb(x[None], x[None], cos, sin, unsqueeze_dim=2)[0]
+    rotate: Any = modeling_qwen3.apply_rotary_pos_emb
+    rotated: torch.Tensor = rotate(x[None], x[None], cos, sin, unsqueeze_dim=2)[0]
     return rotated[0]
 
 
@@ -129,7 +131,7 @@ def _attention(operands: Tensors, attributes: Attributes) -> torch.Tensor:
         raise ValueError(f"starts {starts} do not fit {q.shape[0]} rows")
     stub: Any = SimpleNamespace(num_key_value_groups=heads // kv_heads, training=False)
     pieces = []
-    for first, behind in zip(starts, starts[1:], strict=False):
+    for first, behind in itertools.pairwise(starts):
         if first == behind:
             continue
         mask = None

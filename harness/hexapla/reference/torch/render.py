@@ -75,7 +75,8 @@ class TextEncoder:
     def special(self, text: str) -> int:
         """The id of a control token, from the file's added tokens."""
         if text not in self._special:
-            raise Failure("tokenizer", f"the tokenizer has no added token {text}", f"{self._path}: added_tokens")
+            where = f"{self._path}: added_tokens"
+            raise Failure("tokenizer", f"the tokenizer has no added token {text}", where)
         token: int = self._special[text]
         return token
 

@@ -10,13 +10,14 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 
-from .adapter import Adapter, attach_adapter, check_adapter_config
+from .adapter import CONFIG_FILE, Adapter, attach_adapter, check_adapter_config
 from .channel import with_bits
-from .checkpoint import prepare_output, read_update, restore_optimizer, save_checkpoint
+from .checkpoint import checkpoint_path, prepare_output, read_update, restore_optimizer, save_checkpoint
 from .config import Spec, learning_rate
 from .evaluate import check_finite, evaluation, label_count
 from .failure import Failure
@@ -124,7 +125,7 @@ def _update(run: Run, k: int, batch: Batch) -> dict[str, Any]:
     for group in micro_batches(examples, spec.micro_batch):
         nll = negative_log_likelihoods(run.adapter.model, group)  # (labels of the group,)
         record_nll += record_sums(nll, group)
-        nll.backward(torch.full_like(nll, weight))
+        torch.autograd.backward(nll, torch.full_like(nll, weight))
     loss = running_sum(record_nll) / labels
     gradients = [parameter.grad for parameter in parameters.values() if parameter.grad is not None]
     norm = gradient_norm(gradients)
@@ -159,9 +160,9 @@ def _evaluate(run: Run, step: int, emit: Emit) -> None:
 
 def _save(run: Run, k: int, emit: Emit) -> None:
     request, parameters = run.request, run.adapter.parameters
-    path = save_checkpoint(
-        request["output"], request["adapter"], k, request["spec_digest"], parameters, run.optimizer
-    )
+    path = checkpoint_path(request["output"], k)
+    metadata = {"update": str(k), "spec_digest": request["spec_digest"]}
+    save_checkpoint(path, Path(request["adapter"]) / CONFIG_FILE, metadata, parameters, run.optimizer)
     moments = [moment for name in parameters for moment in run.optimizer.moments(name)]
     emit(
         "checkpoint",

@@ -43,7 +43,8 @@ def read_tensors(path: Path, status: str, dtypes: Iterable[str]) -> dict[str, to
     """Return every tensor of the file as f32; a dtype outside `dtypes` is refused."""
     for name, (dtype, _) in read_header(path, status).items():
         if dtype not in dtypes:
-            raise Failure(status, f"{name} is stored as {dtype}, expected {' or '.join(dtypes)}", f"{path}: {name}")
+            message = f"{name} is stored as {dtype}, expected {' or '.join(dtypes)}"
+            raise Failure(status, message, f"{path}: {name}")
     with safe_open(path, framework="pt") as file:
         return {name: file.get_tensor(name).to(torch.float32) for name in file.keys()}  # noqa: SIM118 - no mapping
 
