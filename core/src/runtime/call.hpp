@@ -55,7 +55,7 @@ class CallScope {
   }
 
   Context& context() noexcept { return *context_; }
-  const Backend& backend() noexcept { return context_->backend(); }
+  const backends::Table& table() noexcept { return context_->table(); }
 
   /// Hand a job to the workers: once per op, once per backward.
   void run(FunctionRef<void(Team&)> job) { context_->run(job); }

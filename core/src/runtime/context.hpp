@@ -29,7 +29,7 @@ class Context final : public Object {
   Context* home() noexcept override { return this; }
   const std::string& device_name() const noexcept { return device_name_; }
   Device& device() noexcept { return *device_; }
-  const Backend& backend() const noexcept { return device_->backend(); }
+  const backends::Table& table() const noexcept { return device_->table(); }
   MemoryAccount& account() noexcept { return account_; }
   unsigned threads() const noexcept { return workers_.count(); }
   std::uint64_t number() const noexcept { return number_; }

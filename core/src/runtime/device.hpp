@@ -8,7 +8,9 @@
 
 namespace hexapla {
 
-struct Backend;  // backends/backend.hpp: the table of operations
+namespace backends {
+struct Table;  // backends/table.hpp: the operations
+}
 
 class Device {
  public:
@@ -20,7 +22,9 @@ class Device {
   virtual void copy_in(std::byte* device, const void* host, std::size_t bytes) = 0;
   virtual void copy_out(void* host, const std::byte* device, std::size_t bytes) = 0;
   virtual void synchronize() = 0;
-  virtual const Backend& backend() const noexcept = 0;
+  /// Where device memory can be read and written by the host as it is (cpu); nullptr: only by copies.
+  virtual std::byte* host_view(std::byte* memory) noexcept = 0;
+  virtual const backends::Table& table() const noexcept = 0;
 };
 
 /// "cpu:N", "cuda:N". Throws HXP_INVALID_ARGUMENT (not a device's name), HXP_DEVICE (no such device).
