@@ -1,13 +1,12 @@
-"""No bound without provenance; a floor and an envelope of at least eight runs, never taken for one another."""
+"""No bound without provenance; a floor and an envelope of at least eight runs, never mixed."""
 
 from pathlib import Path
 
 import pytest
-from synthetic_runs import at, trajectory
-
 from hexapla.compare.bounds import BoundsError, Provenance
 from hexapla.envelope.floor import rounding_floor, seed_envelope
 from hexapla.envelope.load import load_bounds, load_rounding_floor, load_seed_envelope, save_floor, shipped
+from synthetic_runs import at, trajectory
 
 BOUND = '[[bound]]\nname = "x_rel"\nvalue = 1e-6\nunit = "relative"\nbounds = "x"\n'
 HEAD = 'name = "n"\nsummary = "s"\n'

@@ -3,7 +3,6 @@
 import math
 
 import pytest
-
 from hexapla.compare.bounds import Provenance, RoundingFloor, SeedEnvelope, Yardsticks
 from hexapla.compare.equivalence import equivalence_of, t_probability, t_quantile
 from hexapla.compare.statistics import measure, measure_residual, reference_of, relative_difference
@@ -26,7 +25,7 @@ def test_t_quantile_is_the_tables(probability: float, degrees: int, table: float
 
 
 def test_equivalence_by_hand() -> None:
-    # Mean 2, standard deviation 1 of 3 values: standard error 0.57735, half width 2.91999 · 0.57735 = 1.68585.
+    # Mean 2, standard deviation 1 of 3 values: standard error 0.57735, half width 2.91999 times that.
     found = equivalence_of([1.0, 2.0, 3.0], 5.0)
     assert found is not None
     assert (found.low, found.high) == pytest.approx((0.314146, 3.685854), abs=1e-5)
@@ -124,7 +123,8 @@ def test_a_floor_of_zero() -> None:
 @pytest.mark.parametrize(
     ("one", "other", "pair"),
     [
-        ("torch", "go", ("go", "torch")), ("go", "torch", ("go", "torch")), ("torch", "oracle", ("oracle", "torch")),
+        ("torch", "go", ("go", "torch")), ("go", "torch", ("go", "torch")),
+        ("torch", "oracle", ("oracle", "torch")),
         ("oracle", "c", ("c", "oracle")), ("c", "zig", ("zig", "c")), ("go", "zig", ("go", "zig")),
     ],
 )  # fmt: skip

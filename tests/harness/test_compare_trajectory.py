@@ -5,9 +5,8 @@ import math
 from pathlib import Path
 
 import pytest
-from synthetic_runs import RECORDS, UPDATES, at, run_events, trajectory, with_value, write_events
-
 from hexapla.compare.trajectory import DefectKind, Trajectory
+from synthetic_runs import RECORDS, UPDATES, at, run_events, trajectory, with_value, write_events
 
 
 def kinds(run: Trajectory) -> list[DefectKind]:

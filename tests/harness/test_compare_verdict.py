@@ -5,8 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from synthetic_runs import at, run_events, trajectory, with_value, write_events
-
 from hexapla.compare.bits import first_parting
 from hexapla.compare.bounds import Provenance, RoundingFloor, Yardsticks
 from hexapla.compare.trajectory import Trajectory
@@ -14,6 +12,7 @@ from hexapla.compare.untrained import judge_untrained
 from hexapla.compare.verdict import Verdict, judge
 from hexapla.envelope.load import load_bounds
 from hexapla.protocol.results import Outcome
+from synthetic_runs import at, run_events, trajectory, with_value, write_events
 
 PAIRED = Yardsticks(load_bounds("paired_tiny"))
 
@@ -160,7 +159,8 @@ def test_a_floor_of_zero_makes_bit_equality_the_bound(tmp_path: Path) -> None:
         (at("evaluation", 20, lambda e: e | {"adapter_digest": "f" * 64}), 20, "evaluation adapter_digest"),
         (at("evaluation", 20, lambda e: e | {"record_nll": [1.0, *e["record_nll"][1:]]}), 20,
          "evaluation record_nll[0]"),
-        (at("checkpoint", 40, lambda e: e | {"optimizer_digest": "f" * 64}), 40, "checkpoint optimizer_digest"),
+        (at("checkpoint", 40, lambda e: e | {"optimizer_digest": "f" * 64}), 40,
+         "checkpoint optimizer_digest"),
         (at("checkpoint", 40, lambda e: None), 40, "checkpoint"),
         (at("step", 5, lambda e: e | {"milliseconds": 1e6}), None, None),
     ],
