@@ -1,0 +1,45 @@
+"""The command line: parse, call one command, turn what went wrong into one line and an exit status.
+
+Separate from the commands, which never exit. Exit status 2 is a wrong command line, spec or corpus; 3 a
+run that did not finish; the rest is the command's own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from hexapla.commands import conform, doctor, run
+from hexapla.commands.inputs import UsageError
+from hexapla.protocol.results import EXIT_UNFINISHED, EXIT_USAGE
+from hexapla.spec import SpecError
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit status."""
+    given = list(sys.argv[1:] if words is None else words)
+    arguments = _parser().parse_args(given)
+    arguments.words = given
+    try:
+        return int(arguments.command(arguments))
+    except (UsageError, SpecError) as error:
+        print(f"hexapla: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except KeyboardInterrupt:
+        print("hexapla: interrupted; what was known is in the results folder", file=sys.stderr)
+        return EXIT_UNFINISHED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="hexapla", description="One training specification on independent implementations, compared."
+    )
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    for command in (conform, doctor, run):
+        command.add_parser(subparsers)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,150 @@
+"""From the bindings on disk to participants that can be asked: manifests read, core and bindings built.
+
+Separate from the run so that `--list`, `doctor` and `run` need no level. What goes wrong for one
+implementation is that one's finding; the others go on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hexapla.commands.inputs import UsageError
+from hexapla.levels.level import Finding
+from hexapla.levels.run import Participant
+from hexapla.levels.session import ContextChoice, Session
+from hexapla.process import Launch
+from hexapla.protocol import Event, Outcome, Reason
+from hexapla.toolchains import (
+    BuildError,
+    Built,
+    Core,
+    Manifest,
+    ManifestError,
+    Places,
+    ToolchainMissing,
+    build_binding,
+    build_core,
+    find_bindings,
+    load_manifest,
+)
+from hexapla.toolchains.manifest import FILE_NAME
+
+Say = Callable[[str], None]
+REFERENCES = ("torch", "oracle")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A binding's folder with its manifest, or with what is wrong with it."""
+
+    name: str
+    folder: Path
+    manifest: Manifest | None
+    problem: str = ""
+
+
+@dataclass
+class Preparation:
+    """Builds core once, when the first implementation needs it."""
+
+    places: Places
+    results: Path
+    choice: ContextChoice
+    say: Say
+    on_event: Callable[[str, Event], None]
+    _core: Core | Exception | None = field(default=None, init=False)
+
+    def prepare(self, found: Found) -> Participant:
+        """Build one implementation; a failure becomes its `unready`."""
+        manifest = found.manifest
+        if manifest is None:
+            return _unready(found.name, "other", Outcome.FAIL, f"{Reason.BAD_MANIFEST}: {found.problem}")
+        try:
+            core = self.built_core() if manifest.needs_core else None
+            built = build_binding(manifest, self.places, core)
+        except ToolchainMissing as missing:
+            return _unready(manifest.name, manifest.stack, Outcome.SKIPPED, str(missing))
+        except BuildError as error:
+            self.say(f"build {manifest.name}: failed: {error}")
+            return _unready(
+                manifest.name, manifest.stack, Outcome.FAIL, f"{Reason.BUILD_FAILED}: {error}", manifest
+            )
+        if manifest.build:
+            self.say(f"build {manifest.name}: {built.seconds:.1f} s")
+        session = Session(launch_of(built, self.results), self.choice, self.on_event)
+        return Participant(manifest.name, manifest.stack, manifest.expected_failures, session)
+
+    def built_core(self) -> Core:
+        if self._core is None:
+            try:
+                self._core = build_core(self.places)
+                self.say(f"build core: {self._core.seconds:.1f} s ({self._core.compiler})")
+            except (BuildError, ToolchainMissing) as error:
+                self._core = error
+        if isinstance(self._core, Exception):
+            raise self._core
+        return self._core
+
+
+def launch_of(built: Built, results: Path) -> Launch:
+    """How to start a built binding."""
+    return Launch(
+        name=built.manifest.name,
+        argv=built.argv,
+        directory=built.manifest.folder,
+        environment={**os.environ, **built.environment},
+        language=built.manifest.language,
+        silence_s=built.manifest.silence_s,
+        results=results,
+    )
+
+
+def find(chosen: Sequence[str], places: Places, references: str) -> list[Found]:
+    """The implementations of a run, references first.
+
+    chosen: names, or folders with a binding.toml; none means all. references: `all`, `none`, or one's name.
+    Raises UsageError for a name that is not there and for two implementations of one name.
+    """
+    known = [_read(folder) for folder in find_bindings(places)]
+    if not chosen:
+        picked = known
+    else:
+        by_name = {found.name: found for found in known}
+        picked = []
+        for word in chosen:
+            if word in by_name:
+                picked.append(by_name[word])
+            elif (Path(word) / FILE_NAME).is_file():
+                picked.append(_read(Path(word)))
+            elif Path(word).is_dir():
+                inner = sorted(path.parent for path in Path(word).glob(f"*/{FILE_NAME}"))
+                if not inner:
+                    raise UsageError(f"--binding {word}: no {FILE_NAME} in it")
+                picked += [_read(folder) for folder in inner]
+            else:
+                raise UsageError(f"--binding {word}: neither a folder nor one of {', '.join(by_name)}")
+        wanted = REFERENCES if references == "all" else (references,)
+        picked = [found for found in known if found.name in wanted and found not in picked] + picked
+    names = [found.name for found in picked]
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if doubled:
+        raise UsageError(f"--binding: two implementations are named {doubled[0]}")
+    return sorted(picked, key=lambda found: (found.name not in REFERENCES, names.index(found.name)))
+
+
+def _read(folder: Path) -> Found:
+    try:
+        manifest = load_manifest(folder)
+    except ManifestError as error:
+        return Found(folder.name, folder, None, str(error))
+    return Found(manifest.name, folder, manifest)
+
+
+def _unready(
+    name: str, stack: str, outcome: Outcome, reason: str, manifest: Manifest | None = None
+) -> Participant:
+    expected = manifest.expected_failures if manifest else {}
+    return Participant(name, stack, expected, None, Finding(outcome, reason, "none"))

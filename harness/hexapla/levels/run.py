@@ -1,0 +1,170 @@
+"""One run: every chosen level over every implementation, in order, results written as they come.
+
+Separate from the levels so that blocking, expected failures, processes that die and the words of a
+process failure are treated alike whatever the question was.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from hexapla.levels.later import NOT_BUILT
+from hexapla.levels.level import AnyLevel, Finding, Inputs
+from hexapla.levels.session import HelloFailed, RequestFailed, RequestSkipped, Session
+from hexapla.process import TrainerFailure
+from hexapla.protocol import Line, Outcome
+
+# What makes a level useless to stand on. An expected failure is known, and what follows it still runs.
+_BLOCKING = frozenset({Outcome.FAIL, Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.BLOCKED, Outcome.FLAKY})
+
+
+@dataclass
+class Participant:
+    """One implementation. `session` is None when it could not be prepared; `unready` then says why."""
+
+    name: str
+    stack: str
+    expected_failures: Mapping[str, str]
+    session: Session | None
+    unready: Finding | None = None
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """Who wants to know: `line` gets each result, `begin` and `end` each observation."""
+
+    line: Callable[[Line], None]
+    begin: Callable[[str, str], None]
+    end: Callable[[str, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Observation:
+    """What observing gave: an answer, or a finding that stands in its place."""
+
+    answer: Any = None
+    finding: Finding | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Participants, what they are given, who listens, and `jobs`: how many are asked at once.
+
+    `repeat` makes the command that reruns one implementation at one level.
+    """
+
+    participants: Sequence[Participant]
+    inputs: Inputs
+    hooks: Hooks
+    repeat: Callable[[str, str], str]
+    jobs: int = 1
+
+    def go_through(self, levels: Sequence[AnyLevel]) -> None:
+        """All levels in the order given."""
+        last = max((index for index, level in enumerate(levels) if level.built), default=-1)
+        try:
+            with ThreadPoolExecutor(max_workers=self.jobs) as pool:
+                for index, level in enumerate(levels):
+                    observe = partial(self._observe, level, index == last)
+                    seen = list(pool.map(observe, self.participants))
+                    self._judge(level, seen)
+        finally:
+            for participant in self.participants:
+                if participant.session is not None:
+                    participant.session.abandon()
+
+    def _observe(self, level: AnyLevel, final: bool, participant: Participant) -> _Observation:
+        early = _not_asked(level, participant)
+        if early is not None or participant.session is None:
+            return _Observation(finding=early)
+        self.hooks.begin(participant.name, level.name)
+        started = time.monotonic()
+        answer, finding = self._ask(level, participant, participant.session)
+        seconds = time.monotonic() - started
+        if final and participant.session is not None:
+            try:
+                participant.session.close()
+            except TrainerFailure as failure:
+                # How a process ends belongs to the last thing it was asked; what failed before counts more.
+                finding = finding if finding is not None else _of_failure(participant.name, failure)
+        self.hooks.end(participant.name, level.name)
+        return _Observation(answer, finding, seconds)
+
+    def _ask(self, level: AnyLevel, participant: Participant, session: Session) -> tuple[Any, Finding | None]:
+        try:
+            return level.observe(session, self.inputs), None
+        except RequestSkipped as skipped:
+            return None, Finding(Outcome.SKIPPED, str(skipped))
+        except RequestFailed as failed:
+            return None, Finding(Outcome.FAIL, f"{participant.name}: {failed}", "ambiguous")
+        except HelloFailed as failed:
+            participant.session = None
+            participant.unready = Finding(
+                Outcome.BLOCKED, f"it did not get past hello: {failed.failure.reason}"
+            )
+            return None, _of_failure(participant.name, failed.failure)
+        except TrainerFailure as failure:
+            return None, _of_failure(participant.name, failure)
+
+    def _judge(self, level: AnyLevel, observations: Sequence[_Observation]) -> None:
+        seen = dict(zip((each.name for each in self.participants), observations, strict=True))
+        answers = {name: each.answer for name, each in seen.items() if each.finding is None}
+        stacks = {participant.name: participant.stack for participant in self.participants}
+        judged = level.judge(answers, stacks, self.inputs) if answers else {}
+        for participant in self.participants:
+            name = participant.name
+            finding = _expected(level.name, participant, seen[name].finding or judged[name])
+            if (
+                level.built
+                and participant.unready is not None
+                and participant.unready.outcome is Outcome.FAIL
+            ):
+                # A build that failed fails the first level; those behind it never had a chance.
+                participant.unready = Finding(Outcome.BLOCKED, f"never ready: {finding.reason}")
+            participant.outcomes[level.name] = finding.outcome
+            self.hooks.line(
+                Line(
+                    implementation=name,
+                    axis=finding.axis,
+                    level=level.name,
+                    outcome=finding.outcome,
+                    reason=finding.reason,
+                    figures=finding.figures,
+                    seconds=round(seen[name].seconds, 3),
+                    repeat=self.repeat(name, level.name),
+                )
+            )
+
+
+def _not_asked(level: AnyLevel, participant: Participant) -> Finding | None:
+    if not level.built:
+        return Finding(Outcome.SKIPPED, NOT_BUILT)
+    if participant.unready is not None:
+        return participant.unready
+    blocking = [name for name in level.stands_on if participant.outcomes.get(name) in _BLOCKING]
+    if blocking:
+        return Finding(Outcome.BLOCKED, f"stands on {', '.join(blocking)}")
+    return None
+
+
+def _of_failure(name: str, failure: TrainerFailure) -> Finding:
+    axis = "runtime" if failure.outcome is Outcome.CRASHED else "ambiguous"
+    return Finding(failure.outcome, f"{failure.reason}: {name}: {failure.detail}", axis)
+
+
+def _expected(level: str, participant: Participant, finding: Finding) -> Finding:
+    why = participant.expected_failures.get(level)
+    if why is None:
+        return finding
+    if finding.outcome is Outcome.FAIL:
+        return replace(finding, outcome=Outcome.EXPECTED_FAIL, reason=f"{why} ({finding.reason})")
+    if finding.outcome is Outcome.PASS:
+        return replace(finding, outcome=Outcome.UNEXPECTED_PASS, reason=f"binding.toml expects: {why}")
+    return finding

@@ -1,0 +1,77 @@
+"""From pairs that agree or part to a finding for each implementation.
+
+Separate because every level compares side by side and all must blame alike: the odd one out fails, not
+those it parts from; where nobody is odd alone, the side that is no reference fails and the axis is
+ambiguous. Its input is verdicts on pairs, its numbers are never looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hexapla.compare.attribution import CORE, Agreement, Attribution, attribute
+from hexapla.compare.statistics import reference_of
+from hexapla.levels.level import Finding
+from hexapla.protocol import Outcome
+from hexapla.protocol.results import Figure
+
+
+@dataclass(frozen=True, slots=True)
+class PairVerdict:
+    """a held against b. `agree` None: the pair says nothing, `reason` why."""
+
+    a: str
+    b: str
+    agree: bool | None
+    reason: str = ""
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+
+
+def pairs_of(names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """All pairs as (a, reference b), each once."""
+    for index, one in enumerate(names):
+        for other in names[index + 1 :]:
+            yield reference_of(one, other)
+
+
+def settle(
+    names: Sequence[str], stacks: Mapping[str, str], pairs: Sequence[PairVerdict]
+) -> dict[str, Finding]:
+    """A finding for each name: fail for whom attribution points at, and for who parts from its reference."""
+    attribution = attribute(stacks, [Agreement(pair.a, pair.b, pair.agree) for pair in pairs])
+    return {name: _finding(name, pairs, attribution) for name in names}
+
+
+def _finding(name: str, pairs: Sequence[PairVerdict], attribution: Attribution) -> Finding:
+    culprits = set(attribution.implementations)
+    mine = [pair for pair in pairs if name in (pair.a, pair.b)]
+    figures = next((pair.figures for pair in mine if pair.a == name and pair.figures), {})
+    if name in culprits:
+        parted = _worst(name, [pair for pair in mine if pair.agree is False], culprits)
+        return _fail(parted, attribution, parted.figures or figures)
+    # Who parts only from somebody already blamed has nothing to answer for.
+    counted = [pair for pair in mine if not culprits & {pair.a, pair.b}]
+    parted_from = [pair for pair in counted if pair.agree is False and pair.a == name]
+    if parted_from:
+        return _fail(parted_from[0], attribution, parted_from[0].figures)
+    if any(pair.agree is not None for pair in counted):
+        return Finding(Outcome.PASS, figures=figures)
+    silent = next((pair.reason for pair in counted if pair.agree is None and pair.reason), "")
+    return Finding(Outcome.UNKNOWN, silent or "nothing to compare with", figures=figures)
+
+
+def _fail(pair: PairVerdict, attribution: Attribution, figures: Mapping[str, Figure]) -> Finding:
+    return Finding(Outcome.FAIL, f"{pair.reason} [{attribution.words}]", attribution.axis.value, figures)
+
+
+def _worst(name: str, parted: list[PairVerdict], culprits: set[str]) -> PairVerdict:
+    """The pair whose words say most: against a reference first, and not against another culprit."""
+    innocent = [pair for pair in parted if not (culprits - {name}) & {pair.a, pair.b}]
+    ordered = sorted(innocent or parted, key=lambda pair: pair.a != name)
+    return ordered[0]
+
+
+def same_core(a: str, b: str, stacks: Mapping[str, str]) -> bool:
+    """Both are driven by core, so that equal bits are the bound."""
+    return stacks.get(a) == CORE and stacks.get(b) == CORE
