@@ -8,6 +8,12 @@
 
 #include <cstdint>
 
+#include "runtime/function_ref.hpp"
+
+namespace hexapla {
+class Context;
+}
+
 namespace hexapla::backends {
 
 using Index = std::int64_t;
@@ -226,7 +232,8 @@ struct AdamWArgs {
   std::uint64_t step;
 };
 
-// One entry: what runs it, and the scratch bytes that it needs for arguments of these shapes (null = none; pointers are not read).
+// One entry: what runs it, and the scratch bytes that it needs for arguments of these shapes (null = none; of the pointers
+// only host arrays are read: ids, positions, starts, rows, targets lie in host memory on every device).
 template <class Args> struct Entry {
   void (*run)(Queue &, const Args &) = nullptr;
   std::uint64_t (*scratch)(const Args &) = nullptr;
@@ -235,6 +242,11 @@ template <class Args> struct Entry {
 };
 
 struct Table {
+  // One hand-over: runs the job on the device's own threads, inside a call on the context, and returns when all that it queued is done.
+  void (*submit)(Context &, FunctionRef<void(Queue &)> job) = nullptr;
+  // Which libraries and kernels compute here, for hxp_build_info.
+  const char *(*description)() = nullptr;
+
   Entry<FillArgs> fill;
   Entry<MoveArgs> move;
   Entry<GatherArgs> gather;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -79,19 +80,30 @@ class Tensor final : public Object {
   const Shape& shape() const noexcept { return shape_; }
   const Shape& strides() const noexcept { return strides_; }
   std::int64_t offset() const noexcept { return offset_; }
+  /// Number of this tensor in the process, never used again: a tape knows its tensors by it without keeping them alive.
+  std::uint64_t serial() const noexcept { return serial_; }
   std::int64_t elements() const noexcept { return shape_.elements(); }
   std::size_t bytes() const noexcept { return static_cast<std::size_t>(elements()) * sizeof(float); }
   /// Row-major without gaps (axes of size 1, and tensors without elements, hinder nothing).
   bool contiguous() const noexcept;
+  /// Two indices may reach one element (a sufficient test: a stride lies within the reach of smaller ones).
+  bool repeats() const noexcept;
+  /// Elements from the first to the last that the view reaches, both included.
+  std::int64_t span() const noexcept;
   /// The first element. Inside a call only (Storage::data).
   float* data() const { return reinterpret_cast<float*>(storage_->data()) + offset_; }
 
  private:
   ~Tensor() override = default;
+  static std::uint64_t next_serial() noexcept {
+    static std::atomic<std::uint64_t> last{0};
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
   Share<Storage> storage_;
   Shape shape_;
   Shape strides_;
   std::int64_t offset_;
+  const std::uint64_t serial_ = next_serial();
 };
 
 /// A contiguous tensor with a storage of its own. Throws HXP_OUT_OF_MEMORY.
