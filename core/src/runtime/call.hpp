@@ -29,10 +29,13 @@ class ByteTally {
   ByteTally* outer_;
 };
 
+/// Whether a call takes its turn in the context's row of calls. Those that only hand out ids need not.
+enum class Waits { no, yes };
+
 class CallScope {
  public:
   /// handle: the first one used; publish() replaces it in the record.
-  CallScope(Context& context, std::uint16_t operation, std::uint64_t handle);
+  CallScope(Context& context, std::uint16_t operation, std::uint64_t handle, Waits waits = Waits::yes);
   ~CallScope();
   CallScope(const CallScope&) = delete;
   CallScope& operator=(const CallScope&) = delete;
@@ -88,7 +91,6 @@ class CallScope {
   hxp_status status_ = HXP_INTERNAL;
   std::uint16_t operation_;
   std::uint32_t thread_;
-  bool busy_;
 };
 
 }  // namespace hexapla

@@ -32,7 +32,9 @@ class Context final : public Object {
   const backends::Table& table() const noexcept { return device_->table(); }
   MemoryAccount& account() noexcept { return account_; }
   unsigned threads() const noexcept { return workers_.count(); }
-  std::uint64_t number() const noexcept { return number_; }
+
+  /// Whether a call may be made now by this thread: HXP_WRONG_THREAD, HXP_BUSY. Takes no lock.
+  void admit(std::uint32_t thread) const;
 
   void mark(std::uint64_t update) noexcept { update_.store(update, std::memory_order_relaxed); }
   void reset_peak() noexcept;
@@ -44,21 +46,29 @@ class Context final : public Object {
 
   /// Write a ledger record, if there is a ledger. Any thread, no lock.
   void record(std::uint16_t operation, std::uint64_t handle, std::int64_t bytes, hxp_status status, std::uint32_t thread) noexcept;
+  /// Count a call that is recorded by its thread.
+  void count_call(std::uint32_t thread) noexcept;
 
  private:
   friend class Buffer;
   friend class CallScope;
   friend class Storage;
-  ~Context() override;
+  ~Context() override = default;
 
   void allocate(Buffer& buffer, std::size_t bytes, Contents contents);
-  bool try_allocate(Buffer& buffer, std::size_t bytes) noexcept;
-  bool spill(Buffer& buffer, std::size_t bytes);
+  bool try_allocate(Buffer& buffer, std::size_t bytes, Contents contents) noexcept;
+  bool spill(Buffer& buffer, std::size_t bytes, Contents contents) noexcept;
+  std::byte* block(std::size_t bytes, Contents contents) noexcept;
   bool relieve(std::size_t bytes);
+  [[noreturn]] void fail_allocation(std::size_t bytes);
   void free(Buffer& buffer) noexcept;
-  bool injected_allocation_failure() noexcept;
+  std::int64_t cache_room() const noexcept;
+  bool allocation_is_to_fail() noexcept;
+  void fail_if_injected();
   void page_in(Storage& storage);
   void page_out() noexcept;
+  void forget(Storage& storage) noexcept;
+  void record_spill(std::size_t bytes) noexcept;
 
   const std::string device_name_;
   const hxp_context_options options_;
@@ -71,13 +81,18 @@ class Context final : public Object {
   std::atomic<std::uint64_t> update_{0};
   std::atomic<hxp_status> fail_next_{HXP_OK};
   std::atomic<std::uint32_t> hook_thread_{0};
+
   std::mutex failure_mutex_;
   std::uint64_t fail_in_ = 0;
   bool fail_for_good_ = false;
+
   std::mutex call_mutex_;
+  std::uint32_t call_thread_ = 0;  // of the call that holds call_mutex_
+
   std::mutex paged_mutex_;
   std::vector<Storage*> paged_;
-  Workers workers_;
+
+  Workers workers_;  // last: its threads end first
 };
 
 /// The operating system's id of the calling thread.

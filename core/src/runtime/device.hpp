@@ -15,8 +15,8 @@ struct Table;  // backends/table.hpp: the operations
 class Device {
  public:
   virtual ~Device() = default;
-  /// At least 64-byte aligned, contents undefined; nullptr when the device is full. bytes > 0.
-  virtual std::byte* allocate(std::size_t bytes) noexcept = 0;
+  /// At least 64-byte aligned; nullptr when the device is full. bytes > 0.
+  virtual std::byte* allocate(std::size_t bytes, bool zeros) noexcept = 0;
   virtual void free(std::byte* memory, std::size_t bytes) noexcept = 0;
   virtual void zero(std::byte* memory, std::size_t bytes) = 0;
   virtual void copy_in(std::byte* device, const void* host, std::size_t bytes) = 0;

@@ -43,10 +43,11 @@ MemoryAccount& process_account() noexcept;
 class BlockCache {
  public:
   explicit BlockCache(Device& device) noexcept : device_(device) {}
-  ~BlockCache() { drop(); }
+  ~BlockCache() { trim(0); }
   std::byte* take(std::size_t bytes) noexcept;
   void put(std::byte* memory, std::size_t bytes, std::int64_t room) noexcept;
-  void drop() noexcept;
+  /// Free blocks, largest first, until no more than room bytes are kept.
+  void trim(std::int64_t room) noexcept;
   /// What is really allocated for a buffer of so many bytes.
   static std::size_t block_bytes(std::size_t bytes) noexcept;
 

@@ -26,9 +26,10 @@ class Team {
   /// thrown here after the rest has ended.
   void parallel(std::size_t tiles, FunctionRef<void(std::size_t tile, unsigned worker)> f);
 
+  struct State;  // private to workers.cpp
+
  private:
   friend class Workers;
-  struct State;
   explicit Team(State& state) noexcept : state_(state) {}
   State& state_;
 };
@@ -51,6 +52,7 @@ class Workers {
   void on_caller(FunctionRef<void()> f);
 
  private:
+  void start();
   std::shared_ptr<Team::State> state_;
 };
 
