@@ -1,0 +1,1 @@
+"""What a run is fed with: embedded default, initial adapters, foreign shapes, corpora built from published files."""
