@@ -39,9 +39,12 @@ hxp_status guard(hxp_error* error, Body&& body) noexcept {
 template <class T, class Body>
 hxp_status compute(hxp_error* error, std::uint16_t operation, std::uint64_t handle, Body&& body) noexcept {
   return guard(error, [&] {
-    const Share<T> subject = share<T>(handle);
-    CallScope call(*subject->home(), operation, handle);
-    call.perform([&] { body(call, subject); });
+    Share<T> found = share<T>(handle);
+    CallScope call(*found->home(), operation, handle);
+    call.perform([&] {
+      const Share<T> subject = std::move(found);  // dropped before the record is written: its bytes belong there
+      body(call, subject);
+    });
   });
 }
 

@@ -66,6 +66,8 @@ namespace {
 thread_local Team::State* own_team = nullptr;
 thread_local unsigned own_number = 0;
 
+std::atomic<unsigned> threads_running{0};
+
 }  // namespace
 
 // Take tiles until there is none; true if there was one.
@@ -149,6 +151,8 @@ Workers::~Workers() {
   }
 }
 
+unsigned worker_threads() noexcept { return threads_running.load(); }
+
 unsigned Workers::count() const noexcept { return state_->count; }
 
 // Threads begin with the first job: a context that computes nothing costs none.
@@ -169,11 +173,13 @@ void Workers::start() {
         pthread_setname_np(pthread_self(), ("hexapla-" + std::to_string(worker)).c_str());
         own_team = state.get();
         own_number = worker;
+        threads_running.fetch_add(1);
         if (worker == 0) {
           lead(*state, Team(*state));
         } else {
           help(*state, worker);
         }
+        threads_running.fetch_sub(1);
       });
     }
   } catch (const std::system_error& refused) {

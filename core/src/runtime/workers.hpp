@@ -34,6 +34,9 @@ class Team {
   State& state_;
 };
 
+/// Worker threads that run now, of all contexts.
+unsigned worker_threads() noexcept;
+
 class Workers {
  public:
   explicit Workers(unsigned count);
