@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from string import Template
 
-from hexapla.protocol.results import EXIT_BAD, EXIT_GOOD, Line, Outcome
+from hexapla.protocol.results import EXIT_BAD, EXIT_GOOD, Line, Outcome, count
 from hexapla.report.markup import Markup, join, tag
 from hexapla.report.model import Report
 from hexapla.report.plots import implementation_plots, overview_plots
@@ -21,9 +21,10 @@ from hexapla.report.words import (
     ABSENT,
     MEANINGS,
     SIGNS,
-    figure_label,
+    counts_words,
     figure_text,
     headline,
+    labelled_figures,
     outcome_words,
     seconds_text,
 )
@@ -87,8 +88,8 @@ def _masthead(report: Report) -> Markup:
         facts.append(seconds_text(report.results.footer.seconds))
     if header.started:
         facts.append(header.started)
-    tally = [tag("li", mark(Outcome(name), f"{count} {outcome_words(Outcome(name))}"))
-             for name, count in report.counts.items()]  # fmt: skip
+    tally = [tag("li", mark(Outcome(name), f"{number} {outcome_words(Outcome(name))}"))
+             for name, number in report.counts.items()]  # fmt: skip
     why = f"This is a partial result: {report.unfinished}." if report.unfinished else None
     return tag(
         "header",
@@ -182,12 +183,12 @@ def _implementation(report: Report, name: str) -> Markup:
     head = tag(
         "tr", *(tag("th", word, scope="col") for word in ("level", "outcome", "reason and figures", "time"))
     )
-    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="stack")
+    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="stack results")
     figures = implementation_plots(report, name)
     stderr = report.stderr.get(name, "")
     return tag(
         "details",
-        tag("summary", name, *marks),
+        tag("summary", name, *marks, tag("span", counts_words(count(lines)), class_="quiet")),
         _pairs(said) if said else None,
         tag("div", table, class_="scroll") if rows else tag("p", "No result line was written."),
         tag("div", *figures, class_="plots") if figures else None,
@@ -200,16 +201,16 @@ def _implementation(report: Report, name: str) -> Markup:
 
 
 def _result_row(line: Line) -> Markup:
-    figures = [(figure_label(key), figure_text(key, value)) for key, value in line.figures.items()]
+    figures = list(labelled_figures(line.figures))
     detail = join(
         tag("div", line.reason) if line.reason else None, _pairs(dict(figures)) if figures else None
     )
     return tag(
         "tr",
         tag("th", line.level, scope="row"),
-        tag("td", mark(line.outcome), data_name="outcome"),
-        tag("td", tag("div", detail or "–"), data_name="details"),
-        tag("td", tag("span", seconds_text(line.seconds)), class_="number", data_name="time"),
+        tag("td", mark(line.outcome)),
+        tag("td", detail or None, class_="detail"),
+        tag("td", seconds_text(line.seconds), class_="number"),
     )
 
 

@@ -1,11 +1,13 @@
 """The terminal's table implementation × level, and the failures below it.
 
 Separate because it must fit a narrow window: where the words of all levels do not fit, the table is turned
-and has one row a level. Text of trainers is printed as text, never as rich's markup or as control codes.
+and has one row a level; where they still do not fit, the longest outcomes are shortened. Text of trainers is
+printed as text, never as rich's markup or as control codes.
 """
 
 from __future__ import annotations
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -22,8 +24,16 @@ _STYLES = {
     Outcome.SKIPPED: "dim",
     Outcome.NOT_APPLICABLE: "dim",
 }
-_COLUMN = 17
-"""Cells a column needs for the longest outcome, with its padding."""
+_SHORT = {
+    Outcome.EXPECTED_FAIL: "xfail",
+    Outcome.UNEXPECTED_PASS: "xpass",
+    Outcome.NOT_APPLICABLE: "n/a",
+    Outcome.TIMED_OUT: "timeout",
+}
+"""For a window that is too narrow for the words in full."""
+
+_COLUMN = 19
+"""Cells that the longest outcome needs, sign and padding with it."""
 
 
 def print_report(report: Report, console: Console) -> None:
@@ -51,19 +61,24 @@ def _table(report: Report, width: int) -> Table:
     rows, columns = (
         (report.implementations, report.levels) if upright else (report.levels, report.implementations)
     )
-    table = Table("implementation" if upright else "level", *(printable(name) for name in columns))
+    short = _COLUMN * (len(columns) + 1) > width
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0) if short else (0, 1))
+    table.add_column("implementation" if upright else "level", no_wrap=True)
+    for column in columns:
+        # Folded, not cut: a narrow window may be ugly, but no word is lost.
+        table.add_column(printable(column), overflow="fold")
     for row in rows:
         places = ((row, each) if upright else (each, row) for each in columns)
-        table.add_row(printable(row), *(_cell(report.cell(*place)) for place in places))
+        table.add_row(printable(row), *(_cell(report.cell(*place), short) for place in places))
     return table
 
 
-def _cell(line: Line | None) -> Text:
+def _cell(line: Line | None, short: bool) -> Text:
     if line is None:
         return Text(ABSENT, style="dim")
-    return Text(
-        f"{SIGNS[line.outcome]} {outcome_words(line.outcome)}", style=_STYLES.get(line.outcome, "bold red")
-    )
+    words = outcome_words(line.outcome)
+    words = _SHORT.get(line.outcome, words) if short else f"{SIGNS[line.outcome]} {words}"
+    return Text(words, style=_STYLES.get(line.outcome, "bold red"))
 
 
 def _print_failure(line: Line, console: Console) -> None:

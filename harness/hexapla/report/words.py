@@ -6,7 +6,7 @@ Separate so that no two reports can call one thing by two names. Nothing here re
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from hexapla.protocol.results import EXIT_BAD, EXIT_GOOD, Figure, Outcome
 
@@ -80,9 +80,18 @@ def headline(status: int, counts: Mapping[str, int]) -> str:
     return "The run did not finish"
 
 
-def figure_label(name: str) -> str:
-    """`heldout_ce_rel_max` as "heldout ce rel max": the name itself, so that it can be searched for."""
-    return name.replace("_", " ")
+def labelled_figures(figures: Mapping[str, Figure]) -> Iterator[tuple[str, str]]:
+    """(name, value with its unit) of each figure; a bound stands beside what it bounds.
+
+    The name stays as `results.jsonl` has it, so that it can be searched for.
+    """
+    for name, value in figures.items():
+        base = name.removesuffix("_bound")
+        if base != name and base in figures:
+            continue
+        text = figure_text(name, value)
+        bound = figures.get(f"{name}_bound")
+        yield name, text if bound is None else f"{text} (bound {figure_text(name, bound)})"
 
 
 def figure_text(name: str, value: Figure) -> str:
@@ -94,9 +103,7 @@ def figure_text(name: str, value: Figure) -> str:
     words = name.split("_")
     if "bytes" in words:
         return f"{value / 2**20:,.2f} MiB" if abs(value) >= 2**20 else f"{value:,.0f} bytes"
-    unit = next(
-        (_UNITS[word] for word in reversed(words) if word in _UNITS), "relative" if "rel" in words else ""
-    )
+    unit = next((_UNITS[word] for word in reversed(words) if word in _UNITS), "")
     if "update" in words or "record" in words:
         unit = ""
     number = f"{value:,.0f}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:.4g}"

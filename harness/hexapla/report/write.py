@@ -6,7 +6,6 @@ place and renamed, so an older report is whole until the newer one is.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,7 +37,7 @@ def _replace(path: Path, text: str) -> None:
     try:
         # What is not UTF-8 in a trainer's words (a lone surrogate) must not cost the report.
         partial.write_bytes(text.encode("utf-8", "replace"))
-        os.replace(partial, path)
+        partial.replace(path)
     except OSError:
         partial.unlink(missing_ok=True)
         raise
