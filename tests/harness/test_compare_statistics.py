@@ -37,8 +37,9 @@ def test_equivalence_by_hand() -> None:
 def test_equivalence_that_says_nothing_is_unknown() -> None:
     assert equivalence_of([1.0], 5.0) is None
     assert equivalence_of([1.0, math.nan], 5.0) is None
-    assert equivalence_of([1.0, 2.0], None) is None
-    assert equivalence_of([1.0, 2.0], 0.0) is None
+    for margin in (None, 0.0):
+        found = equivalence_of([1.0, 2.0], margin)
+        assert found is not None and found.p is None and found.equivalent is None and found.low < 1.5 < found.high
     same = equivalence_of([0.0, 0.0], 1e-6)
     assert same is not None and same.p == 0.0
 
@@ -110,7 +111,7 @@ def test_floor_bounds_and_envelope_sizes_apart() -> None:
     assert found.floor_multiple == pytest.approx(30.0)
     assert found.envelope_multiple == pytest.approx(3e-3)
     assert found.envelope_equivalence is not None and found.envelope_equivalence.equivalent
-    assert found.equivalence is None
+    assert found.equivalence is not None and found.equivalence.equivalent is None
 
 
 def test_a_floor_of_zero() -> None:

@@ -19,37 +19,42 @@ ALPHA = 0.05
 class Equivalence:
     """Mean difference, its 1 − 2·ALPHA interval, the margin, and the larger of the two one-sided p values.
 
-    All but `p` in the unit of the differences. `equivalent` is p < ALPHA, that is: the interval lies
-    inside ±margin.
+    All but `p` in the unit of the differences. Without a margin above 0 the interval is known and p is not.
+    `equivalent` is p < ALPHA, that is: the interval lies inside ±margin.
     """
 
     mean: float
     low: float
     high: float
-    margin: float
-    p: float
+    margin: float | None
+    p: float | None
     count: int
 
     @property
-    def equivalent(self) -> bool:
-        return self.p < ALPHA
+    def equivalent(self) -> bool | None:
+        return None if self.p is None else self.p < ALPHA
 
 
 def equivalence_of(differences: Sequence[float], margin: float | None) -> Equivalence | None:
-    """TOST of the mean of signed `differences` against ±margin; None (unknown) for fewer than two of
-    them, one that is not finite, or a margin that is absent or 0."""
+    """TOST of the mean of signed `differences` against ±margin; None (unknown) for fewer than two of them,
+    or one that is not finite."""
     n = len(differences)
-    if n < 2 or not all(map(math.isfinite, differences)) or not margin:
+    if n < 2 or not all(map(math.isfinite, differences)):
         return None
     mean = math.fsum(differences) / n
     variance = math.fsum((each - mean) ** 2 for each in differences) / (n - 1)
     error = math.sqrt(variance / n)
-    if error == 0:
-        return Equivalence(mean, mean, mean, margin, 0.0 if abs(mean) < margin else 1.0, n)
     half = t_quantile(1 - ALPHA, n - 1) * error
-    p_low = 1 - t_probability((mean + margin) / error, n - 1)
-    p_high = t_probability((mean - margin) / error, n - 1)
-    return Equivalence(mean, mean - half, mean + half, margin, max(p_low, p_high), n)
+    p = _p_value(mean, error, margin, n - 1) if margin else None
+    return Equivalence(mean, mean - half, mean + half, margin or None, p, n)
+
+
+def _p_value(mean: float, error: float, margin: float, degrees: int) -> float:
+    if error == 0:
+        return 0.0 if abs(mean) < margin else 1.0
+    p_low = 1 - t_probability((mean + margin) / error, degrees)
+    p_high = t_probability((mean - margin) / error, degrees)
+    return max(p_low, p_high)
 
 
 def t_probability(t: float, degrees: int) -> float:

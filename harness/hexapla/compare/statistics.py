@@ -90,9 +90,15 @@ class Statistics:
             "rounding_floor_multiple": self.floor_multiple,
             "seed_envelope_multiple": self.envelope_multiple,
         }
-        known.update(_equivalence_figures("equivalence", self.equivalence))
-        known.update(_equivalence_figures("seed_envelope_equivalence", self.envelope_equivalence))
-        return known
+        seeds = self.envelope_equivalence
+        return known | {
+            "equivalence_low_rel": self.equivalence.low if self.equivalence else None,
+            "equivalence_high_rel": self.equivalence.high if self.equivalence else None,
+            "equivalence_margin_rel": self.equivalence.margin if self.equivalence else None,
+            "equivalence_p": self.equivalence.p if self.equivalence else None,
+            "seed_envelope_equivalence_margin_rel": seeds.margin if seeds else None,
+            "seed_envelope_equivalence_p": seeds.p if seeds else None,
+        }
 
 
 def reference_of(one: str, other: str) -> tuple[str, str]:
@@ -179,12 +185,3 @@ def _trained(curve: Mapping[int, float]) -> dict[int, float]:
 
 def _signed(a: float, b: float) -> float:
     return math.copysign(relative_difference(a, b), a - b)
-
-
-def _equivalence_figures(name: str, value: Equivalence | None) -> dict[str, float | None]:
-    return {
-        f"{name}_low_rel": value.low if value else None,
-        f"{name}_high_rel": value.high if value else None,
-        f"{name}_margin_rel": value.margin if value else None,
-        f"{name}_p": value.p if value else None,
-    }

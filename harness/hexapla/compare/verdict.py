@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from hexapla.compare.bits import first_parting
 from hexapla.compare.bounds import Yardsticks
 from hexapla.compare.statistics import Residual, Statistics, measure
-from hexapla.compare.trajectory import Trajectory
+from hexapla.compare.trajectory import Series, Trajectory
 from hexapla.protocol.results import Outcome
 
 _WORDS = {
@@ -74,19 +74,40 @@ def judge(a: Trajectory, b: Trajectory, yardsticks: Yardsticks, *, bits: bool) -
         breaches = [] if parting is None else [Breach(None, str(parting))]
         unknown: list[str] = []
     else:
-        breaches = sorted(_breaches(a, b, statistics, yardsticks), key=_when)
+        exact = _exact_breaches(a, b, statistics)
+        breaches = sorted((*exact, *_bound_breaches(statistics, yardsticks)), key=_when)
         unknown = _unknown(statistics, yardsticks)
     outcome, reason = _decide(a, b, breaches, unknown, _hint(a, statistics, breaches))
     return Verdict(*names, mode, outcome, reason, tuple(breaches), statistics, figures)
 
 
+def judge_series(a: Series, b: Series, names: tuple[str, str], yardsticks: Yardsticks) -> Verdict:
+    """The same for logs of other tools, which have curves and nothing else: no digest, no end, no bits.
+
+    Only the bounds whose curve both logs have are asked for; with none of them the outcome is `unknown`.
+    """
+    mode = "statistics" if yardsticks.bounds is None else "bounds"
+    statistics = measure(a, b, names, yardsticks)
+    figures = statistics.figures() | _bound_figures(yardsticks)
+    breaches = sorted(_bound_breaches(statistics, yardsticks), key=_when)
+    if breaches:
+        reason = f"{names[0]} parts from {names[1]}: {'; '.join(map(str, breaches))}"
+        return Verdict(*names, mode, Outcome.FAIL, reason, tuple(breaches), statistics, figures)
+    bounds = yardsticks.bounds or ()
+    if any(figures.get(bound.name) is not None for bound in bounds if bound.name in _WORDS):
+        return Verdict(*names, mode, Outcome.PASS, "", (), statistics, figures)
+    reason = "nothing in common to hold against a bound" if bounds else "no bounds were given for these logs"
+    return Verdict(*names, mode, Outcome.UNKNOWN, reason, (), statistics, figures)
+
+
 def _cannot_compare(a: Trajectory, b: Trajectory) -> tuple[Outcome, str] | None:
-    for run in (a, b):
-        if run.skipped is not None:
-            return Outcome.SKIPPED, f"{run.implementation} skipped: {run.skipped}"
+    if a.skipped is not None:
+        return Outcome.SKIPPED, f"{a.implementation} skipped: {a.skipped}"
     if a.defects:
         more = f" (and {len(a.defects) - 1} more)" if len(a.defects) > 1 else ""
         return Outcome.FAIL, f"{a.implementation}: {a.defects[0]}{more}"
+    if b.skipped is not None:
+        return Outcome.SKIPPED, f"{b.implementation} skipped: {b.skipped}"
     if b.defects:
         return Outcome.UNKNOWN, f"nothing to compare with, the reference {b.implementation}: {b.defects[0]}"
     if not (a.steps and b.steps):
@@ -106,9 +127,7 @@ def _decide(
     return Outcome.PASS, ""
 
 
-def _breaches(
-    a: Trajectory, b: Trajectory, statistics: Statistics, yardsticks: Yardsticks
-) -> Iterator[Breach]:
+def _exact_breaches(a: Trajectory, b: Trajectory, statistics: Statistics) -> Iterator[Breach]:
     for update in sorted(a.steps.keys() & b.steps.keys()):
         one, other = a.steps[update].batch_digest, b.steps[update].batch_digest
         if one != other:
@@ -123,6 +142,9 @@ def _breaches(
         if one_labels != other_labels:
             yield Breach(update, f"held-out labels are {one_labels}, not {other_labels}")
             break
+
+
+def _bound_breaches(statistics: Statistics, yardsticks: Yardsticks) -> Iterator[Breach]:
     if yardsticks.bounds is None:
         return
     values = statistics.as_dict()
