@@ -23,10 +23,10 @@ from .failure import Failure, Skipped
 from .model import read_model
 from .operators import run_cases
 from .render import Renderer, refuse_foreign_ids
-from .requests import Request, RequestLines, read_request
+from .requests import Request, RequestLines, context_threads, read_request
 from .strict_json import Json
 from .tensors import digest
-from .threads import set_blas_threads
+from .threads import one_blas_thread
 from .train import refuse_non_finite, train
 
 Keys = dict[str, Json]
@@ -58,8 +58,6 @@ def _answer(request: Request, lines: RequestLines, emit: Emit) -> Event:
     """Run one request and emit its last event, which is returned."""
     try:
         request.check()
-        if request.threads is not None:
-            set_blas_threads(request.threads)
         if request.name == "train":
             last = train(request.keys, emit, lines.ended)
         else:
@@ -149,7 +147,7 @@ def _evaluate(keys: Keys, emit: Emit) -> Event:
     renderer = Renderer(Path(str(keys["tokenizer"])), spec.template)
     records = renderer.render_file(Path(str(keys["heldout"])), spec.length).accepted
     refuse_foreign_ids(records, model.config.vocab_size)
-    made = evaluate(model, records, adapter, spec.scale, spec.micro_batch)
+    made = evaluate(model, records, adapter, spec, context_threads(keys))
     emit(made.event(0, adapter))
     refuse_non_finite(made, 0)
     return {"event": "done"}
@@ -173,4 +171,5 @@ _HANDLERS: dict[str, Callable[[Keys, Emit], Event]] = {
 if __name__ == "__main__":
     # What is not finite is found where the specification says, not warned of elsewhere.
     np.seterr(all="ignore")
+    one_blas_thread()
     sys.exit(main())

@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .adapter import Adapter
+from .config import Spec
 from .events import Event, with_bits
 from .model import Batch, Model
 from .order import runs
 from .render import Rendered
 from .tensors import Float64, digest
+from .threads import side_by_side
 
 
 def record_sums(nll: Float64, record_labels: Sequence[int]) -> list[float]:
@@ -51,13 +53,17 @@ class Evaluation:
 
 
 def evaluate(
-    model: Model, records: Sequence[Rendered], adapter: Adapter | None, scale: float, micro_batch: int
+    model: Model, records: Sequence[Rendered], adapter: Adapter | None, spec: Spec, threads: int
 ) -> Evaluation:
     """Sum the nll of all records in file order, in micro-batches, recording nothing."""
+
+    def sums(part: Sequence[Rendered]) -> list[float]:
+        batch = Batch.pack(part)
+        return record_sums(model.forward(batch, adapter or {}, spec.scale, None), batch.record_labels)
+
     record_nll: list[float] = []
-    for run in runs(records, micro_batch):
-        batch = Batch.pack(run)
-        record_nll += record_sums(model.forward(batch, adapter or {}, scale, None), batch.record_labels)
+    for part_nll in side_by_side(sums, runs(records, spec.micro_batch), threads):
+        record_nll += part_nll
     total = 0.0
     for nll in record_nll:
         total += nll

@@ -4,8 +4,6 @@ Apart from training because evaluation runs the same forward pass and keeps noth
 changed.
 """
 
-# ruff: noqa: PLR0913, PLR0917 -- the arguments are the formula's own.
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -97,16 +95,15 @@ class Model:
             tape.norm, tape.hidden, tape.loss, tape.angles = (x, inverse), hidden, loss, angles
         return nll
 
-    def backward(
-        self, batch: Batch, adapter: Adapter, scale: float, tape: Tape, weight: float, gradients: Adapter
-    ) -> None:
-        """Add the adapter's gradients of weight·Σ nll to `gradients`."""
+    def backward(self, batch: Batch, adapter: Adapter, scale: float, tape: Tape, weight: float) -> Adapter:
+        """The adapter's gradients of weight·Σ nll."""
         assert (
             tape.norm is not None
             and tape.hidden is not None
             and tape.loss is not None
             and tape.angles is not None
         )
+        gradients: Adapter = {}
         incoming = np.full(len(batch.targets), weight)
         flow = ops.linear_cross_entropy_backward(
             ops.blas, tape.hidden, self.head, batch.rows, batch.targets, tape.loss, incoming
@@ -115,6 +112,7 @@ class Model:
         for layer in reversed(range(self.config.num_hidden_layers)):
             run = _LayerPass(self, layer, adapter, scale, tape.layers[layer], tape.angles)
             flow = run.backward(flow, gradients)
+        return gradients
 
 
 @dataclass
@@ -148,7 +146,7 @@ class _LayerPass:
         return x + self._project("down_proj", ops.swiglu(g, u))
 
     def backward(self, flow: Float64, gradients: Adapter) -> Float64:
-        """Take the gradient of the layer's output, return that of its input."""
+        """From the gradient of the layer's output to that of its input; fills in the adapter's."""
         assert self.tape.attended is not None and self.tape.gated is not None
         config, rows = self.model.config, len(flow)
         cosine, sine = self.angles
@@ -205,8 +203,8 @@ class _LayerPass:
         x_gradient, a_gradient, b_gradient = ops.lora_linear_backward(
             ops.blas, x, w, *pair, self.scale, low, flow
         )
-        gradients[adapter_name(self.layer, projection, "A")] += a_gradient
-        gradients[adapter_name(self.layer, projection, "B")] += b_gradient
+        gradients[adapter_name(self.layer, projection, "A")] = a_gradient
+        gradients[adapter_name(self.layer, projection, "B")] = b_gradient
         return x_gradient
 
 

@@ -96,11 +96,12 @@ class Request:
         if "context" in kinds:
             check_context(self.keys["context"])
 
-    @property
-    def threads(self) -> int | None:
-        """The thread count of the request's context, if it carries one."""
-        context = self.keys.get("context")
-        return int(context["threads"]) if isinstance(context, dict) else None  # type: ignore[arg-type]
+
+def context_threads(keys: dict[str, Json]) -> int:
+    """The thread count of a checked request's context."""
+    context = keys["context"]
+    assert isinstance(context, dict)
+    return int(str(context["threads"]))
 
 
 def check_context(found: Json) -> None:

@@ -24,7 +24,9 @@ from .model import Batch, Model, Tape, read_model
 from .optimizer import adamw, clip_factor, gradient_norm, learning_rate
 from .order import batch_digest, runs, updates_of
 from .render import Rendered, RenderedFile, Renderer, refuse_foreign_ids
+from .requests import context_threads
 from .strict_json import Json
+from .threads import side_by_side
 
 
 @dataclass
@@ -40,9 +42,10 @@ class Run:
     output: Path
     adapter_config: bytes
     last: int  # the update after which the run ends
+    threads: int
 
     def evaluate(self) -> Evaluation:
-        return evaluate(self.model, self.heldout, self.state.adapter, self.spec.scale, self.spec.micro_batch)
+        return evaluate(self.model, self.heldout, self.state.adapter, self.spec, self.threads)
 
 
 def train(request: dict[str, Json], emit: Emit, ended: Callable[[], bool]) -> Event:
@@ -116,14 +119,20 @@ def _update(run: Run, update: int, epoch: int, records: Sequence[Rendered]) -> E
 def _accumulate(run: Run, records: Sequence[Rendered], labels: int) -> tuple[float, Adapter]:
     """The update's loss, and the gradients summed over its micro-batches in order."""
     weight = float(np.float32(1 / labels))
-    gradients = {name: np.zeros_like(values) for name, values in run.state.adapter.items()}
-    total = 0.0
-    for part in runs(records, run.spec.micro_batch):
+    adapter, scale = run.state.adapter, run.spec.scale
+
+    def one(part: Sequence[Rendered]) -> tuple[list[float], Adapter]:
         batch, tape = Batch.pack(part), Tape()
-        nll = run.model.forward(batch, run.state.adapter, run.spec.scale, tape)
-        for record_nll in record_sums(nll, batch.record_labels):
+        nll = run.model.forward(batch, adapter, scale, tape)
+        gradients = run.model.backward(batch, adapter, scale, tape, weight)
+        return record_sums(nll, batch.record_labels), gradients
+
+    total, gradients = 0.0, {name: np.zeros_like(values) for name, values in adapter.items()}
+    for record_nlls, part_gradients in side_by_side(one, runs(records, run.spec.micro_batch), run.threads):
+        for record_nll in record_nlls:
             total += record_nll
-        run.model.backward(batch, run.state.adapter, run.spec.scale, tape, weight, gradients)
+        for name, gradient in part_gradients.items():
+            gradients[name] += gradient
     return total / labels, gradients
 
 
@@ -178,8 +187,10 @@ def _prepare(request: dict[str, Json]) -> tuple[Run, Event]:
         renderer.render_file(Path(str(request[key])), spec.length) for key in ("train", "heldout")
     )
     refuse_foreign_ids(train.accepted + heldout.accepted, model.config.vocab_size)
-    config = read_bytes(folder / ADAPTER_CONFIG)
-    run = Run(spec, spec_digest, model, train.accepted, heldout.accepted, state, output, config, last)
+    config, threads = read_bytes(folder / ADAPTER_CONFIG), context_threads(request)
+    run = Run(
+        spec, spec_digest, model, train.accepted, heldout.accepted, state, output, config, last, threads
+    )
     return run, _data(train, heldout)
 
 
