@@ -1,9 +1,11 @@
 """Medical facts of our own wording, the raw material of the embedded corpus.
 
-Tables only. They are apart from corpus.py so that a fact can be checked without reading code. Even rows of a table
-are seen in pretraining, odd rows in the train and held-out files (corpus.py), so the two never ask the same fact.
+Tables only, apart from questions.py so that a fact can be checked without reading code. Even rows of a table
+are seen in pretraining, odd rows in the train and held-out files, so the two never ask the same fact.
 The text is teaching material for a test model; it is no medical advice.
 """
+
+# fmt: off
 
 # name, class, use, adverse effect, what to monitor, usual adult dose
 DRUGS = [
@@ -13,11 +15,13 @@ DRUGS = [
     ("amiodarone", "class III antiarrhythmic", "ventricular arrhythmia", "pulmonary fibrosis",
      "thyroid function", "200 mg once daily"),
     ("atorvastatin", "statin", "high cholesterol", "muscle pain", "liver enzymes", "20 mg once daily"),
-    ("digoxin", "cardiac glycoside", "heart failure", "yellow vision", "serum potassium", "0.125 mg once daily"),
+    ("digoxin", "cardiac glycoside", "heart failure", "yellow vision", "serum potassium",
+     "0.125 mg once daily"),
     ("furosemide", "loop diuretic", "pulmonary oedema", "low potassium", "electrolytes", "40 mg once daily"),
     ("lithium", "mood stabiliser", "bipolar disorder", "fine tremor", "serum lithium level",
      "300 mg three times daily"),
-    ("prednisone", "corticosteroid", "giant cell arteritis", "weight gain", "blood glucose", "40 mg once daily"),
+    ("prednisone", "corticosteroid", "giant cell arteritis", "weight gain", "blood glucose",
+     "40 mg once daily"),
     ("methotrexate", "folate antagonist", "rheumatoid arthritis", "mouth ulcers", "blood count",
      "15 mg once weekly"),
     ("amlodipine", "calcium channel blocker", "hypertension", "ankle swelling", "blood pressure",
@@ -33,15 +37,18 @@ DRUGS = [
     ("isoniazid", "antimycobacterial", "tuberculosis", "peripheral neuropathy", "liver enzymes",
      "300 mg once daily"),
     ("rifampicin", "antimycobacterial", "tuberculosis", "orange urine", "liver enzymes", "600 mg once daily"),
-    ("ethambutol", "antimycobacterial", "tuberculosis", "optic neuritis", "colour vision", "15 mg/kg once daily"),
+    ("ethambutol", "antimycobacterial", "tuberculosis", "optic neuritis", "colour vision",
+     "15 mg/kg once daily"),
     ("omeprazole", "proton pump inhibitor", "reflux disease", "low magnesium", "serum magnesium",
      "20 mg once daily"),
     ("allopurinol", "xanthine oxidase inhibitor", "gout prevention", "skin rash", "serum urate",
      "100 mg once daily"),
-    ("colchicine", "microtubule inhibitor", "acute gout", "diarrhoea", "renal function", "0.5 mg twice daily"),
+    ("colchicine", "microtubule inhibitor", "acute gout", "diarrhoea", "renal function",
+     "0.5 mg twice daily"),
     ("phenytoin", "sodium channel blocker", "focal seizures", "gum overgrowth", "serum drug level",
      "300 mg once daily"),
-    ("valproate", "antiepileptic", "generalised seizures", "hair loss", "liver enzymes", "500 mg twice daily"),
+    ("valproate", "antiepileptic", "generalised seizures", "hair loss", "liver enzymes",
+     "500 mg twice daily"),
     ("carbamazepine", "sodium channel blocker", "trigeminal neuralgia", "low sodium", "serum sodium",
      "200 mg twice daily"),
     ("levothyroxine", "thyroid hormone", "hypothyroidism", "palpitations", "TSH", "100 mcg once daily"),
@@ -51,7 +58,8 @@ DRUGS = [
     ("spironolactone", "aldosterone antagonist", "heart failure", "breast enlargement", "serum potassium",
      "25 mg once daily"),
     ("enalapril", "ACE inhibitor", "heart failure", "angioedema", "renal function", "5 mg twice daily"),
-    ("tamoxifen", "oestrogen receptor modulator", "breast cancer", "venous thrombosis", "endometrial symptoms",
+    ("tamoxifen", "oestrogen receptor modulator", "breast cancer", "venous thrombosis",
+     "endometrial symptoms",
      "20 mg once daily"),
     ("doxorubicin", "anthracycline", "lymphoma", "cardiomyopathy", "ejection fraction", "60 mg/m2 per cycle"),
     ("cyclophosphamide", "alkylating agent", "lupus nephritis", "haemorrhagic cystitis", "urine for blood",
@@ -64,7 +72,8 @@ DRUGS = [
     ("hydroxychloroquine", "antimalarial", "lupus", "retinopathy", "visual fields", "200 mg twice daily"),
     ("bleomycin", "cytotoxic antibiotic", "testicular cancer", "lung fibrosis", "diffusing capacity",
      "30 units per week"),
-    ("cisplatin", "platinum agent", "ovarian cancer", "kidney injury", "serum magnesium", "75 mg/m2 per cycle"),
+    ("cisplatin", "platinum agent", "ovarian cancer", "kidney injury", "serum magnesium",
+     "75 mg/m2 per cycle"),
     ("ciclosporin", "calcineurin inhibitor", "kidney transplant", "gum overgrowth", "trough level",
      "100 mg twice daily"),
     ("tacrolimus", "calcineurin inhibitor", "liver transplant", "new diabetes", "trough level",
@@ -108,7 +117,8 @@ FINDINGS = [
     ("morning stiffness of the small joints", "rheumatoid arthritis", "the synovium is inflamed"),
     ("polyuria with very dilute urine", "diabetes insipidus", "vasopressin is absent or ignored"),
     ("moon face and purple striae", "Cushing syndrome", "cortisol is in excess"),
-    ("skin darkening and low blood pressure", "adrenal insufficiency", "cortisol and aldosterone are lacking"),
+    ("skin darkening and low blood pressure", "adrenal insufficiency",
+     "cortisol and aldosterone are lacking"),
     ("episodic headache, sweating and palpitations", "phaeochromocytoma", "catecholamines come in bursts"),
     ("fatigable ptosis and double vision", "myasthenia gravis", "antibodies block acetylcholine receptors"),
     ("rest tremor and slow movement", "Parkinson disease", "dopamine neurons are lost"),
@@ -126,7 +136,8 @@ FINDINGS = [
     ("night sweats and painless lymph nodes", "lymphoma", "malignant lymphocytes gather"),
     ("a snowstorm uterus on ultrasound", "hydatidiform mole", "trophoblast grows without a fetus"),
     ("painless bleeding in late pregnancy", "placenta praevia", "the placenta covers the os"),
-    ("both eyes stuck to one side after a stroke", "horizontal gaze palsy", "the pontine gaze centre is injured"),
+    ("both eyes stuck to one side after a stroke", "horizontal gaze palsy",
+     "the pontine gaze centre is injured"),
     ("muffled heart sounds and neck vein distension", "cardiac tamponade", "fluid compresses the heart"),
     ("a mid systolic click", "mitral valve prolapse", "a leaflet bulges into the atrium"),
     ("a machinery murmur in a neonate", "patent ductus arteriosus", "blood flows from aorta to lung"),

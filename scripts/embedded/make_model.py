@@ -1,8 +1,8 @@
 """Pretrains the embedded base model: Qwen3 in small, one million parameters, BF16, tied head.
 
-Deterministic on one machine: one thread, fixed seeds. Another CPU or torch may round otherwise, so the file it made is
-kept in the tree and `--check OUT_FOLDER` only compares; it is not part of the continuous tests. README.md says where
-it was made. Usage: make_model.py [--check] OUT_FOLDER
+Deterministic on one machine: one thread, fixed seeds. Another CPU or torch may round otherwise, so the
+file it made is kept in the tree and `--check OUT_FOLDER` only compares; it is not part of the continuous
+tests. README.md says where it was made. Usage: make_model.py [--check] OUT_FOLDER
 """
 
 import json
@@ -59,7 +59,9 @@ def main() -> None:
             write(folder, Path(made))
             for name in ("config.json", "model.safetensors"):
                 if (folder / "model" / name).read_bytes() != (Path(made) / name).read_bytes():
-                    raise SystemExit(f"{name} differs from a fresh one: another CPU, torch, corpus or tokenizer?")
+                    raise SystemExit(
+                        f"{name} differs from a fresh one: another CPU, torch, corpus or tokenizer?"
+                    )
         print("model equals a fresh one")
     else:
         write(folder, folder / "model")
@@ -88,7 +90,8 @@ def pretrain(model: Qwen3ForCausalLM, renderer: Renderer) -> None:
     gains = [p for p in model.parameters() if p.dim() == 1]
     optimizer = torch.optim.AdamW(
         [{"params": decayed, "weight_decay": WEIGHT_DECAY}, {"params": gains, "weight_decay": 0.0}],
-        lr=LEARNING_RATE, betas=(0.9, 0.95),
+        lr=LEARNING_RATE,
+        betas=(0.9, 0.95),
     )
     start = time.monotonic()
     for update, rows in enumerate(batches(renderer), start=1):

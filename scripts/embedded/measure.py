@@ -1,8 +1,9 @@
-"""Trains the embedded default once on torch and PEFT and prints what the specs' clip_norm was chosen from.
+"""Trains the embedded default once on torch and PEFT and prints what the specs' clip_norm was chosen
+from.
 
-A yardstick for whoever makes the base model anew, not a trainer: it speaks no protocol and saves nothing. Prints loss
-and gradient norm of every update, held-out cross-entropy, and at update 0 what a generic rendering (no think block)
-and float64 change. Usage: measure.py tiny|micro [f64]
+A yardstick for whoever makes the base model anew, not a trainer: it speaks no protocol and saves nothing.
+Prints loss and gradient norm of every update, held-out cross-entropy, and at update 0 what a generic
+rendering (no think block) and float64 change. Usage: measure.py tiny|micro [f64]
 """
 
 import json
@@ -12,12 +13,12 @@ import tempfile
 from pathlib import Path
 
 import torch
+from hexapla.data.adapter import make_initial_adapter
+from hexapla.data.order import epoch_order
 from peft import PeftModel
 from rendering import Rendered, Renderer
 from torch.nn.functional import cross_entropy
 from transformers import AutoModelForCausalLM
-
-from hexapla.data.adapter import make_initial_adapter, splitmix64
 
 PACKAGE = Path(__file__).parents[2] / "harness" / "hexapla"
 EMBEDDED = PACKAGE / "data" / "embedded"
@@ -34,18 +35,24 @@ def main() -> None:
     print(f"update 0: held-out {evaluate(model, heldout):.6f}")
     print(f"update 0, no think block: {evaluate(model, accepted(size, 'heldout', spec, 'chatml')):.6f}")
     other = load(spec, torch.float64 if dtype == torch.float32 else torch.float32)
-    print(f"update 0, other precision: relative {evaluate(other, heldout) / evaluate(model, heldout) - 1:.3e}")
+    print(
+        f"update 0, other precision: relative {evaluate(other, heldout) / evaluate(model, heldout) - 1:.3e}"
+    )
     norms = run(model, spec, train, heldout)
     ordered = sorted(norms)
-    print(f"norms {ordered[0]:.4f} to {ordered[-1]:.4f}, median {ordered[len(ordered) // 2]:.4f};"
-          f" clipped {sum(norm > spec['clip_norm'] for norm in norms)} of {len(norms)}")
+    print(
+        f"norms {ordered[0]:.4f} to {ordered[-1]:.4f}, median {ordered[len(ordered) // 2]:.4f};"
+        f" clipped {sum(norm > spec['clip_norm'] for norm in norms)} of {len(norms)}"
+    )
     biggest = max(parameter.abs().max().item() for parameter in model.parameters())
     print(f"largest weight {biggest:.3f}")
 
 
 def load(spec: dict, dtype: torch.dtype) -> PeftModel:
     """The base model with the initial adapter."""
-    base = AutoModelForCausalLM.from_pretrained(EMBEDDED / "model", dtype=torch.float32, attn_implementation="eager")
+    base = AutoModelForCausalLM.from_pretrained(
+        EMBEDDED / "model", dtype=torch.float32, attn_implementation="eager"
+    )
     with tempfile.TemporaryDirectory() as folder:
         make_initial_adapter(EMBEDDED / "model", spec, Path(folder))
         return PeftModel.from_pretrained(base, folder, is_trainable=True).to(dtype)
@@ -98,11 +105,7 @@ def updates(spec: dict, count: int) -> list[list[int]]:
     out: list[list[int]] = []
     epoch = 0
     while len(out) < spec["updates"]:
-        order = list(range(count))
-        numbers = splitmix64((spec["seed"] << 32) + epoch, 0, count)
-        for step, i in enumerate(range(count - 1, 0, -1)):
-            j = int(numbers[step]) % (i + 1)
-            order[i], order[j] = order[j], order[i]
+        order = epoch_order(spec["seed"], epoch, count)
         out += [order[i : i + spec["batch"]] for i in range(0, count, spec["batch"])]
         epoch += 1
     return out[: spec["updates"]]
@@ -111,14 +114,20 @@ def updates(spec: dict, count: int) -> list[list[int]]:
 def schedule(spec: dict, k: int) -> float:
     """SPEC.md's f(k), cosine."""
     warm, last, floor = spec["warmup_updates"], spec["updates"], spec["decay_floor"]
-    return k / warm if k <= warm else floor + (1 - floor) * (1 + math.cos(math.pi * (k - warm) / (last - warm))) / 2
+    return (
+        k / warm
+        if k <= warm
+        else floor + (1 - floor) * (1 + math.cos(math.pi * (k - warm) / (last - warm))) / 2
+    )
 
 
 def total_nll(model: PeftModel, row: Rendered) -> torch.Tensor:
     """Summed NLL of a record's labels."""
     ids = torch.tensor([row.ids])
     targets = torch.where(torch.tensor([row.flags]), ids, -100)
-    return cross_entropy(model(input_ids=ids).logits[0, :-1], targets[0, 1:], ignore_index=-100, reduction="sum")
+    return cross_entropy(
+        model(input_ids=ids).logits[0, :-1], targets[0, 1:], ignore_index=-100, reduction="sum"
+    )
 
 
 def evaluate(model: PeftModel, rows: list[Rendered]) -> float:

@@ -1,7 +1,7 @@
 """SPEC.md's rendering, labels and reasons of rejection, for the scripts that make the embedded default.
 
-A copy of its own, on the tokenizers library: the harness and the trainers are judged on these records and must not be
-what decides their number. It must stay independent of them.
+A copy of its own, on the tokenizers library: the harness and the trainers are judged on these records and
+must not be what decides their number. It must stay independent of them.
 """
 
 import json
@@ -45,7 +45,7 @@ class Renderer:
         prompt: list[int] = []
         if "system" in record:
             prompt += self._turn("system\n" + record["system"])
-        prompt += self._turn("user\n" + record["question"]) + [self.added["<|im_start|>"]]
+        prompt += [*self._turn("user\n" + record["question"]), self.added["<|im_start|>"]]
         prefix_text = "assistant\n"
         if template == "qwen3":
             prompt += self.encode(prefix_text)
@@ -65,6 +65,4 @@ class Renderer:
         return Rendered(ids[:length], flags[:length])
 
     def _turn(self, text: str) -> list[int]:
-        return [
-            self.added["<|im_start|>"], *self.encode(text), self.added["<|im_end|>"], *self.encode("\n")
-        ]
+        return [self.added["<|im_start|>"], *self.encode(text), self.added["<|im_end|>"], *self.encode("\n")]

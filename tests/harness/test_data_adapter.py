@@ -1,16 +1,15 @@
 """The initial adapter: SPEC.md's check values, PEFT's names, repeatable bytes, and PEFT itself loads it."""
 
 import json
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 from embedded_scripts import EMBEDDED
+from hexapla.data.adapter import Shape, initial_tensors, make_initial_adapter, read_shape
+from hexapla.data.order import epoch_order, splitmix64
 from safetensors import safe_open
 from safetensors.numpy import load_file
-
-from hexapla.data.adapter import Shape, initial_tensors, make_initial_adapter, read_shape, splitmix64
 
 SPEC = json.loads((EMBEDDED.parents[1] / "spec" / "tiny.json").read_text(encoding="utf-8"))
 
@@ -18,6 +17,11 @@ SPEC = json.loads((EMBEDDED.parents[1] / "spec" / "tiny.json").read_text(encodin
 def test_splitmix_check_value() -> None:
     assert int(splitmix64(0, 0, 1)[0]) == 0xE220A8397B1DCDAF
     assert np.array_equal(splitmix64(7, 0, 9)[4:], splitmix64(7, 4, 5))
+
+
+def test_epoch_order_check_values() -> None:
+    assert epoch_order(1, 0, 10) == [9, 7, 4, 0, 3, 8, 2, 5, 1, 6]
+    assert epoch_order(1, 1, 10) == [1, 6, 3, 2, 4, 5, 9, 8, 0, 7]
 
 
 def test_first_values_of_seed_1() -> None:
@@ -35,7 +39,9 @@ def test_the_stream_runs_on_over_the_tensors() -> None:
 
 
 def test_shapes_of_the_study() -> None:
-    """Case E6: rank 16 on Qwen3-0.6B gives 392 tensors of 10,092,544 values; case F4: bound and deviation of A."""
+    """Case E6: rank 16 on Qwen3-0.6B gives 392 tensors of 10,092,544 values; case F4: bound and deviation
+    of A.
+    """
     shape = Shape(layers=28, hidden=1024, intermediate=3072, heads=16, kv_heads=8, head_dim=128)
     tensors = initial_tensors(shape, {**SPEC, "rank": 16})
     assert len(tensors) == 392
@@ -55,7 +61,10 @@ def test_same_input_gives_same_bytes_and_targets_are_in_adapter_order(tmp_path: 
         make_initial_adapter(EMBEDDED / "model", shuffled, tmp_path / name)
     for file in ("adapter_model.safetensors", "adapter_config.json"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
-    assert json.loads((tmp_path / "a" / "adapter_config.json").read_bytes())["target_modules"] == ["q_proj", "up_proj"]
+    assert json.loads((tmp_path / "a" / "adapter_config.json").read_bytes())["target_modules"] == [
+        "q_proj",
+        "up_proj",
+    ]
     assert len(load_file(tmp_path / "a" / "adapter_model.safetensors")) == 5 * 2 * 2
     assert not list((tmp_path / "a").glob("*.partial"))
 
@@ -78,20 +87,20 @@ def test_an_unknown_target_is_named(tmp_path: Path) -> None:
         make_initial_adapter(EMBEDDED / "model", {**SPEC, "targets": ["q_proj", "lm_head"]}, tmp_path)
 
 
-@pytest.mark.skipif(find_spec("peft") is None, reason="peft is not installed: pip install 'hexapla[torch]'")
 def test_peft_loads_it_and_nothing_is_left_over(tmp_path: Path) -> None:
-    import torch
-    from peft import PeftModel
-    from transformers import AutoModelForCausalLM
-
+    torch = pytest.importorskip("torch", reason="pip install 'hexapla[torch]'")
+    peft = pytest.importorskip("peft", reason="pip install 'hexapla[torch]'")
+    transformers = pytest.importorskip("transformers", reason="pip install 'hexapla[torch]'")
     make_initial_adapter(EMBEDDED / "model", SPEC, tmp_path)
-    base = AutoModelForCausalLM.from_pretrained(EMBEDDED / "model", dtype=torch.float32)
+    base = transformers.AutoModelForCausalLM.from_pretrained(EMBEDDED / "model", dtype=torch.float32)
     ids = torch.tensor([[1, 2, 3, 4]])
     with torch.no_grad():
         without = base(input_ids=ids).logits
-        model = PeftModel.from_pretrained(base, tmp_path)
+        model = peft.PeftModel.from_pretrained(base, tmp_path)
         assert torch.equal(model(input_ids=ids).logits, without)
-    loaded = {name.replace(".default", ""): value for name, value in model.named_parameters() if "lora_" in name}
+    loaded = {
+        name.replace(".default", ""): value for name, value in model.named_parameters() if "lora_" in name
+    }
     with safe_open(tmp_path / "adapter_model.safetensors", "numpy") as file:
         assert sorted(loaded) == sorted(file.keys())
         for name, value in loaded.items():

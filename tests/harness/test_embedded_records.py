@@ -1,4 +1,6 @@
-"""The embedded record files: made again byte for byte, exact counts, and enough rows of every awkward text."""
+"""The embedded record files: made again byte for byte, exact counts, and enough rows of every awkward
+text.
+"""
 
 import json
 import unicodedata
@@ -67,7 +69,9 @@ def features(row: dict[str, str]) -> set[str]:
         "decomposed": unicodedata.normalize("NFC", text) != text,
         "special marker": any(token["content"] in text for token in ADDED if token["special"]),
         "plain marker": any(
-            token["content"] in text for token in ADDED if not token["special"] and token["content"] != "</think>"
+            token["content"] in text
+            for token in ADDED
+            if not token["special"] and token["content"] != "</think>"
         ),
         "think tag in question": "</think>" in question,
         "think tag in answer": "</think>" in answer,
@@ -88,11 +92,26 @@ def features(row: dict[str, str]) -> set[str]:
 
 
 def test_tiny_holds_at_least_eight_rows_of_each_awkward_text() -> None:
-    counts = Counter(name for part in ("train", "heldout") for row in records("tiny", part) for name in features(row))
+    counts = Counter(
+        name for part in ("train", "heldout") for row in records("tiny", part) for name in features(row)
+    )
     wanted = {
-        "decomposed", "special marker", "plain marker", "think tag in answer", "escaped characters", "crlf",
-        "newline before question", "newline before answer", "u2028", "u0085", "u00a0", "system", "options",
-        "nul", "astral", "white space at the ends",
+        "decomposed",
+        "special marker",
+        "plain marker",
+        "think tag in answer",
+        "escaped characters",
+        "crlf",
+        "newline before question",
+        "newline before answer",
+        "u2028",
+        "u0085",
+        "u00a0",
+        "system",
+        "options",
+        "nul",
+        "astral",
+        "white space at the ends",
     }
     assert {name: count for name, count in counts.items() if count < 8 and name in wanted} == {}
     assert wanted <= set(counts)
@@ -115,10 +134,14 @@ def test_tiny_holds_at_least_eight_over_length_rows_of_both_kinds() -> None:
 
 
 def test_a_newline_before_the_question_joins_the_roles_newline() -> None:
-    """What the fault "role and question encoded apart" would get wrong must be visible in both corpora's ids."""
+    """What the fault "role and question encoded apart" would get wrong must be visible in both corpora's
+    ids.
+    """
     renderer = script("rendering").Renderer(EMBEDDED / "tokenizer" / "tokenizer.json")
     for size in LENGTH:
-        rows = [row for part in ("train", "heldout") for row in records(size, part) if row["question"][0] == "\n"]
+        rows = [
+            row for part in ("train", "heldout") for row in records(size, part) if row["question"][0] == "\n"
+        ]
         assert rows
         for row in rows:
             together = renderer.encode("user\n" + row["question"])
@@ -126,7 +149,9 @@ def test_a_newline_before_the_question_joins_the_roles_newline() -> None:
 
 
 def test_micro_holds_awkward_text_in_accepted_rows() -> None:
-    counts = Counter(name for part in ("train", "heldout") for row in records("micro", part) for name in features(row))
+    counts = Counter(
+        name for part in ("train", "heldout") for row in records("micro", part) for name in features(row)
+    )
     for name in ("decomposed", "special marker", "plain marker", "escaped characters", "crlf", "u2028"):
         assert counts[name] >= 1, name
 

@@ -20,7 +20,15 @@ def test_tokenizer_is_made_again_byte_for_byte() -> None:
 def test_rules_and_added_tokens_are_qwens() -> None:
     ours = json.loads(FILE.read_text(encoding="utf-8"))
     qwens = json.loads(QWEN.read_text(encoding="utf-8"))
-    for key in ("version", "truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder"):
+    for key in (
+        "version",
+        "truncation",
+        "padding",
+        "normalizer",
+        "pre_tokenizer",
+        "post_processor",
+        "decoder",
+    ):
         assert ours[key] == qwens[key], key
     assert list(ours) == list(qwens)
     assert list(ours["model"]) == list(qwens["model"])

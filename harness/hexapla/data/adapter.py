@@ -1,7 +1,8 @@
-"""The initial LoRA adapter that every trainer starts from, made from a base model's config.json and a specification.
+"""The initial LoRA adapter that every trainer starts from, made from a base model's config.json and a
+specification.
 
-Source: SPEC.md, "Adapter order and names". The one place in the harness that makes an adapter; trainers read the files
-and never draw numbers of their own, so that two of them start from the same bits.
+Source: SPEC.md, "Adapter order and names". The one place in the harness that makes an adapter; trainers
+read the files and never draw numbers of their own, so that two of them start from the same bits.
 """
 
 import json
@@ -15,12 +16,11 @@ from numpy.typing import NDArray
 from safetensors.numpy import save
 
 from hexapla.data.files import write_atomically
+from hexapla.data.order import splitmix64
 
 ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
 FEED_FORWARD = ("gate_proj", "up_proj", "down_proj")
 TARGETS = ATTENTION + FEED_FORWARD
-
-_GAMMA = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,9 @@ class Shape:
 
 
 def read_shape(model_folder: Path) -> Shape:
-    """The shape in `model_folder`/config.json. ValueError names the file and the key that is missing or no count."""
+    """The shape in `model_folder`/config.json. ValueError names the file and the key that is missing or
+    no count.
+    """
     file = model_folder / "config.json"
     try:
         config = json.loads(file.read_text(encoding="utf-8"))
@@ -95,7 +97,9 @@ def tensor_shapes(shape: Shape, spec: Mapping[str, Any]) -> dict[str, tuple[int,
 
 
 def initial_tensors(shape: Shape, spec: Mapping[str, Any]) -> dict[str, NDArray[np.float32]]:
-    """A uniform in ±1/sqrt(in), drawn from one SplitMix64 stream in adapter order; B zero. In adapter order, f32."""
+    """A uniform in ±1/sqrt(in), drawn from one SplitMix64 stream in adapter order; B zero. In adapter
+    order, f32.
+    """
     start = (int(spec["seed"]) << 32) + (1 << 32) - 1
     drawn = 0
     tensors: dict[str, NDArray[np.float32]] = {}
@@ -108,15 +112,6 @@ def initial_tensors(shape: Shape, spec: Mapping[str, Any]) -> dict[str, NDArray[
         unit = (numbers >> np.uint64(40)).astype(np.float64) * 2.0**-23 - 1.0
         tensors[name] = (unit / np.sqrt(np.float64(size[1]))).astype(np.float32).reshape(size)
     return tensors
-
-
-def splitmix64(state: int, skip: int, count: int) -> NDArray[np.uint64]:
-    """Outputs `skip` … `skip + count − 1` of SplitMix64 started at `state`."""
-    with np.errstate(over="ignore"):
-        z = np.uint64(state % 2**64) + _GAMMA * np.arange(skip + 1, skip + count + 1, dtype=np.uint64)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return z ^ (z >> np.uint64(31))
 
 
 def make_initial_adapter(model_folder: Path, spec: Mapping[str, Any], out_folder: Path) -> None:

@@ -32,7 +32,8 @@ def write_atomically(path: Path, content: bytes) -> None:
 def new_folder(path: Path) -> Iterator[Path]:
     """A fresh folder to fill, renamed to `path` when the block ends well and removed when it does not.
 
-    A folder that another process put at `path` meanwhile is kept, and ours dropped: callers name folders by content.
+    A folder that another process put at `path` meanwhile is kept, and ours dropped: callers name folders
+    by content.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(dir=path.parent, prefix=path.name + ".", suffix=".partial"))
