@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from hexapla.commands import conform, doctor, run
 from hexapla.commands.inputs import UsageError
 from hexapla.protocol.results import EXIT_UNFINISHED, EXIT_USAGE
+from hexapla.report import command as report
 from hexapla.spec import SpecError
 
 
@@ -22,7 +23,7 @@ def main(words: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(given)
     arguments.words = given
     try:
-        return int(arguments.command(arguments))
+        return int(arguments.run(arguments))
     except (UsageError, SpecError) as error:
         print(f"hexapla: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -36,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="hexapla", description="One training specification on independent implementations, compared."
     )
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (conform, doctor, run):
+    for command in (conform, report, doctor, run):
         command.add_parser(subparsers)
     return parser
 

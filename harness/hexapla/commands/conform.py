@@ -24,6 +24,8 @@ from hexapla.levels.run import Hooks, Participant, Run
 from hexapla.levels.session import ContextChoice, HelloFailed, RequestSkipped
 from hexapla.protocol import LEVELS
 from hexapla.protocol.results import RESULTS_FILE, Header, Line, ResultsWriter
+from hexapla.report.terminal import print_report
+from hexapla.report.write import write_reports
 from hexapla.toolchains import Places
 
 _PACKAGES = (
@@ -55,7 +57,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--results", type=Path, metavar="DIR", help="where results go (default runs/<time>)")
     parser.add_argument("--strict", action="store_true", help="a skipped level fails the run")
     parser.add_argument("--list", action="store_true", help="print implementations and levels, run nothing")
-    parser.set_defaults(command=conform)
+    parser.set_defaults(run=conform)
 
 
 def conform(arguments: argparse.Namespace) -> int:
@@ -84,12 +86,10 @@ def conform(arguments: argparse.Namespace) -> int:
     participants = [preparation.prepare(each) for each in found]
     header = _header(arguments, inputs, participants, now)
     levels = [level for level in all_levels() if not arguments.level or level.name in arguments.level]
-    lines: list[Line] = []
     with ResultsWriter(results, header) as writer, show:
 
         def keep(line: Line) -> None:
             writer.write(line)
-            lines.append(line)
             show.line(line)
 
         run = Run(
@@ -101,9 +101,8 @@ def conform(arguments: argparse.Namespace) -> int:
         )
         run.go_through(levels)
         footer = writer.finish(round(time.monotonic() - started, 3))
-    show.table(lines, [level.name for level in levels])
+    print_report(write_reports(results, strict=arguments.strict), show.console)
     show.say(f"results: {results}")
-    _report(results, show)
     return footer.exit_status
 
 
@@ -175,12 +174,3 @@ def _repeat(arguments: argparse.Namespace, found: list[Found], name: str, level:
         if value is not None and value != default:
             words += [f"--{word}", str(value)]
     return shlex.join(words)
-
-
-def _report(results: Path, show: Show) -> None:
-    try:
-        from hexapla.report import write_reports  # noqa: PLC0415 (a run's results stand without it)
-    except ImportError:
-        return
-    for path in write_reports(results):
-        show.say(f"report: {path}")

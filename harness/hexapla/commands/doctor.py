@@ -16,10 +16,8 @@ from hexapla.toolchains import TOOLS, Places, Tool, find_tool
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """The words of `hexapla doctor`."""
-    parser = subparsers.add_parser(
-        "doctor", help="print the tools found and the implementations that need them"
-    )
-    parser.set_defaults(command=doctor)
+    parser = subparsers.add_parser("doctor", help="print the tools found and who needs them")
+    parser.set_defaults(run=doctor)
 
 
 def doctor(_arguments: argparse.Namespace) -> int:

@@ -24,12 +24,8 @@ class UsageError(Exception):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The words that choose inputs."""
-    parser.add_argument(
-        "--spec", default="tiny", metavar="NAME|FILE", help="tiny, micro, full or a JSON file"
-    )
-    parser.add_argument(
-        "--corpus", type=Path, metavar="DIR", help="a built corpus, or sources to build one from"
-    )
+    parser.add_argument("--spec", default="tiny", metavar="NAME|FILE", help="tiny, micro, full or a file")
+    parser.add_argument("--corpus", type=Path, metavar="DIR", help="a built corpus, or its sources")
     parser.add_argument("--tokenizer", type=Path, metavar="DIR", help="a folder with tokenizer.json")
     parser.add_argument("--model", type=Path, metavar="DIR", help="a folder with config.json and safetensors")
 

@@ -10,6 +10,7 @@ import argparse
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from hexapla.commands.inputs import UsageError
 from hexapla.commands.participants import Preparation, find, launch_of
@@ -24,7 +25,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser("run", help="send one request to one implementation and print its events")
     parser.add_argument("--binding", required=True, metavar="NAME|DIR")
     parser.add_argument("request", metavar="REQUEST", help="a JSON object, or @FILE")
-    parser.set_defaults(command=run)
+    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -65,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 1 if isinstance(answer.end, Error) else 0
 
 
-def _message(words: str) -> dict[str, object]:
+def _message(words: str) -> dict[str, Any]:
     try:
         raw = Path(words[1:]).read_bytes() if words.startswith("@") else words.encode()
         message = parse_object(raw)

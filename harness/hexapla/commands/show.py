@@ -1,17 +1,16 @@
-"""What a run shows while it goes: bars on a terminal, plain lines elsewhere, and the table at the end.
+"""What a run shows while it goes: bars on a terminal, plain lines elsewhere.
 
-Separate so that nothing else asks whether this is a terminal. Shows only; the results are on disk.
+Separate so that nothing else asks whether this is a terminal. Shows only: the table at
+the end is report's, made from the results on disk.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from rich.text import Text
 
 from hexapla.protocol import Event, Line, Outcome, Step
@@ -31,16 +30,16 @@ class Show:
     """Called from several threads; every method may be."""
 
     def __init__(self) -> None:
-        self._console = Console(highlight=False, soft_wrap=True)
+        self.console = Console(highlight=False, soft_wrap=True)
         self._bars = Progress(
             TextColumn("{task.fields[name]:>10} {task.fields[level]:12}"),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[unit]}"),
             TimeElapsedColumn(),
-            console=self._console,
+            console=self.console,
             transient=True,
-            disable=not self._console.is_terminal,
+            disable=not self.console.is_terminal,
         )
         self._lock = threading.Lock()
         self._tasks: dict[str, TaskID] = {}
@@ -56,12 +55,12 @@ class Show:
 
     def say(self, text: str) -> None:
         """One plain line."""
-        self._console.print(text, markup=False)
+        self.console.print(text, markup=False)
 
     def begin(self, name: str, level: str) -> None:
         with self._lock:
             self._tasks[name] = self._bars.add_task("", total=None, name=name, level=level, unit="")
-        if not self._console.is_terminal:
+        if not self.console.is_terminal:
             self.say(f"{level}: {name} …")
 
     def end(self, name: str, level: str) -> None:
@@ -94,41 +93,4 @@ class Show:
                 text.append(f"\n    axis: {line.axis}")
         if line.outcome not in _STYLES:
             text.append(f"\n    again: {line.repeat}")
-        self._console.print(text)
-
-    def table(self, lines: Sequence[Line], levels: Sequence[str]) -> None:
-        """Implementation × level."""
-        names = list(dict.fromkeys(line.implementation for line in lines))
-        words = {(line.implementation, line.level): line.outcome for line in lines}
-        if not self._console.is_terminal:
-            self._plain_table(names, levels, words)
-            return
-        table = Table()
-        table.add_column("")
-        for level in levels:
-            table.add_column(level)
-        for name in names:
-            cells = [words.get((name, level)) for level in levels]
-            table.add_row(
-                name,
-                *(
-                    Text(cell.value, style=_STYLES.get(cell, "bold red")) if cell else Text("")
-                    for cell in cells
-                ),
-            )
-        self._console.print(table)
-
-    def _plain_table(
-        self, names: Sequence[str], levels: Sequence[str], words: dict[tuple[str, str], Outcome]
-    ) -> None:
-        width = max([10, *(len(name) for name in names)])
-        columns = [max(len(level), 11) for level in levels]
-        self.say(
-            " " * width + "".join(f"  {level:{size}}" for level, size in zip(levels, columns, strict=True))
-        )
-        for name in names:
-            cells = [words.get((name, level)) for level in levels]
-            row = "".join(
-                f"  {cell.value if cell else '-':{size}}" for cell, size in zip(cells, columns, strict=True)
-            )
-            self.say(f"{name:{width}}{row}".rstrip())
+        self.console.print(text)

@@ -7,6 +7,7 @@ A failed level blocks those that stand on it (each level's `stands_on`): `loadin
 from hexapla.levels.later import Abi, CheckpointLevel, Errors, Memory, Ownership, Threads
 from hexapla.levels.level import AnyLevel
 from hexapla.levels.loading import Loading
+from hexapla.levels.operators import Operators
 from hexapla.levels.rendering import Rendering
 from hexapla.levels.trajectory import TrajectoryLevel
 from hexapla.levels.untrained import UntrainedLevel
@@ -16,6 +17,7 @@ def all_levels() -> list[AnyLevel]:
     """One of each, in the order in which they run."""
     return [
         Abi(),
+        Operators(),
         Loading(),
         Rendering(),
         UntrainedLevel(),

@@ -15,6 +15,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 from hexapla.toolchains.command import BuildError, ToolchainMissing, run_logged
 from hexapla.toolchains.places import Places
@@ -71,9 +72,9 @@ def build_core(places: Places) -> Core:
                     "-DCMAKE_BUILD_TYPE=Release",
                     f"-DCMAKE_C_COMPILER={';'.join(cc.argv)}",
                     f"-DCMAKE_CXX_COMPILER={';'.join(cxx.argv)}",
-                    f"-DHEXAPLA_BLAS_INCLUDE_DIR={blas.get_include_dir()}",
-                    f"-DHEXAPLA_BLAS_LIBRARY_DIR={blas.get_lib_dir()}",
-                    f"-DHEXAPLA_BLAS_LIBRARY={blas.get_library()}",
+                    f"-DHXP_BLAS_INCLUDE_DIR={blas.get_include_dir()}",
+                    f"-DHXP_BLAS_LIBRARY={_blas_library(blas)}",
+                    f"-DHXP_ZIG={'ON' if 'zig' in cxx.source else 'OFF'}",
                 ]
                 run_logged(configure, source, environment, output.fileno(), log)
                 build = [str(scripts / "cmake"), "--build", str(folder)]
@@ -82,6 +83,11 @@ def build_core(places: Places) -> Core:
                 raise BuildError(f"the build of core left no {library.name} (log {log})", log)
             (folder / "complete").touch()
     return Core(library, source / "include", compiler, time.monotonic() - started)
+
+
+def _blas_library(blas: ModuleType) -> Path:
+    name = f"lib{blas.get_library()}"
+    return next(path for path in sorted(Path(blas.get_lib_dir()).iterdir()) if path.stem == name)
 
 
 def _key(source: Path, compiler: str, blas: str) -> str:
