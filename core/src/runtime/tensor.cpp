@@ -1,6 +1,7 @@
 #include "runtime/tensor.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "runtime/error.hpp"
 
@@ -64,18 +65,17 @@ bool Tensor::contiguous() const noexcept {
   return true;
 }
 
-bool Tensor::repeats() const noexcept {
+bool Tensor::repeats() const {
   if (elements() == 0) return false;
-  std::array<std::pair<std::int64_t, std::int64_t>, HXP_RANK_MAX> axes;  // stride, size
-  std::uint32_t count = 0;
+  std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // stride, size
   for (std::uint32_t axis = 0; axis < rank(); ++axis) {
-    if (shape_[axis] > 1) axes[count++] = {strides_[axis], shape_[axis]};
+    if (shape_[axis] > 1) axes.emplace_back(strides_[axis], shape_[axis]);
   }
-  std::sort(axes.begin(), axes.begin() + count);
+  std::sort(axes.begin(), axes.end());
   std::int64_t reach = 0;  // the farthest element that the axes so far lead to
-  for (std::uint32_t axis = 0; axis < count; ++axis) {
-    if (axes[axis].first <= reach) return true;
-    reach += axes[axis].first * (axes[axis].second - 1);
+  for (const auto& [stride, size] : axes) {
+    if (stride <= reach) return true;
+    reach += stride * (size - 1);
   }
   return false;
 }

@@ -87,7 +87,7 @@ class Tensor final : public Object {
   /// Row-major without gaps (axes of size 1, and tensors without elements, hinder nothing).
   bool contiguous() const noexcept;
   /// Two indices may reach one element (a sufficient test: a stride lies within the reach of smaller ones).
-  bool repeats() const noexcept;
+  bool repeats() const;
   /// Elements from the first to the last that the view reaches, both included.
   std::int64_t span() const noexcept;
   /// The first element. Inside a call only (Storage::data).
