@@ -14,7 +14,10 @@ from tokenizers import Regex as TokenizersRegex
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 LEARNED = 742  # 256 bytes and 486 merges: with 26 added tokens the vocabulary is 768
-SPLIT = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+SPLIT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 SPECIAL = (
     "<|endoftext|>",
     "<|im_start|>",

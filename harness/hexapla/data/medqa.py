@@ -7,7 +7,7 @@ named by line.
 from collections.abc import Iterator
 from pathlib import Path
 
-from hexapla.data.source import CorpusError, Row, explanation, objects, text, with_options
+from hexapla.data.source import CorpusError, Row, explanation, objects, option, text, with_options
 
 
 def rows(file: Path) -> Iterator[Row]:
@@ -17,10 +17,10 @@ def rows(file: Path) -> Iterator[Row]:
         options = row.get("options")
         if not isinstance(options, dict) or not options:
             raise CorpusError(f"{where}: options must be an object of letter and text, found {options!r:.60}")
-        listed = [(letter, text(options, letter, where)) for letter in options]
-        letter, answer = row.get("answer_idx"), explanation(row, "answer", where)
-        if answer is not None and (letter not in options or options[letter] != answer):
-            raise CorpusError(f"{where}: answer {answer!r:.60} is not the text of option {letter!r}")
+        listed = [(letter, option(options, letter, where)) for letter in options]
+        right, answer = row.get("answer_idx"), explanation(row, "answer", where)
+        if answer is not None and (right, answer) not in listed:
+            raise CorpusError(f"{where}: answer {answer!r:.60} is not the text of option {right!r}")
         yield Row(
             id=f"medqa/{file.stem}/{number:06}",
             stem=stem,

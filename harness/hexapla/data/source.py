@@ -49,6 +49,14 @@ def text(row: dict[str, Any], key: str, where: str) -> str:
     return value
 
 
+def option(row: dict[str, Any], key: str, where: str) -> str:
+    """The string under `key`, which may be blank: a question with an empty option is still a question."""
+    value = row.get(key)
+    if not isinstance(value, str):
+        raise CorpusError(f"{where}: {key} must be a text, found {value!r:.60}")
+    return value
+
+
 def explanation(row: dict[str, Any], key: str, where: str) -> str | None:
     """The string under `key`, or None if it is absent, null or blank; CorpusError for another type."""
     value = row.get(key)
