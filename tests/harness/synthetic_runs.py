@@ -27,8 +27,14 @@ Change = Callable[[dict[str, Any]], dict[str, Any] | list[dict[str, Any]] | None
 """Takes an event, gives what stands in its place: an event, several, or nothing."""
 
 
-def run_events(change: Change | None = None, *, jitter: float = 0.0, seed: int = 1, core: bool = True,
-               updates: int = UPDATES) -> list[dict[str, Any]]:  # fmt: skip
+def run_events(
+    change: Change | None = None,
+    *,
+    jitter: float = 0.0,
+    seed: int = 1,
+    core: bool = True,
+    updates: int = UPDATES,
+) -> list[dict[str, Any]]:
     """A whole `train` answer. `jitter`: relative size of a difference in every loss and norm."""
     noise = random.Random(f"{seed}{jitter}")
     events = [
@@ -40,9 +46,15 @@ def run_events(change: Change | None = None, *, jitter: float = 0.0, seed: int =
         if update % EVALUATE_EVERY == 0 or update == updates:
             events.append(_evaluation(update, noise, jitter))
         if update % SAVE_EVERY == 0 or update == updates:
-            events.append(_event("checkpoint", step=update, path=f"out/checkpoint-{update:06}",
-                                 adapter_digest=_sha(f"a{update}{jitter}"),
-                                 optimizer_digest=_sha(f"o{update}{jitter}")))  # fmt: skip
+            events.append(
+                _event(
+                    "checkpoint",
+                    step=update,
+                    path=f"out/checkpoint-{update:06}",
+                    adapter_digest=_sha(f"a{update}{jitter}"),
+                    optimizer_digest=_sha(f"o{update}{jitter}"),
+                )
+            )
     peak = 48_000_000 if core else None
     events.append(
         _event("done", step=updates, stopped=False, device_bytes_peak=peak, handles_live=0 if core else None)
@@ -76,8 +88,14 @@ def trajectory(folder: Path, name: str, change: Change | None = None, **options:
     )
 
 
-def results_folder(folder: Path, lines: Iterable[Line], *, finish: bool = True, strict: bool = False,
-                   runs: dict[str, list[dict[str, Any]]] | None = None) -> Path:  # fmt: skip
+def results_folder(
+    folder: Path,
+    lines: Iterable[Line],
+    *,
+    finish: bool = True,
+    strict: bool = False,
+    runs: dict[str, list[dict[str, Any]]] | None = None,
+) -> Path:
     header = Header(
         versions={"hexapla": "0.1.0", "core": "0.1.0 gcc 12.2 cpu", "python": "3.11.7", "torch": "2.13.0"},
         spec_digest=_sha("tiny"),
@@ -122,9 +140,17 @@ def _step(update: int, noise: random.Random, jitter: float, seed: int) -> dict[s
         "gradient_norm": (0.7 + 0.9 * math.exp(-update / 9) + curve) * (1 + jitter * noise.uniform(-1, 1)),
         "learning_rate": rate,
     }
-    event = _event("step", step=update, epoch=(update - 1) // 23, records=16, tokens=1800, labels=700,
-                   clipped=values["gradient_norm"] > 1.0, batch_digest=_sha(f"{seed}b{update}")[:16],
-                   milliseconds=40 + 12 * noise.random())  # fmt: skip
+    event = _event(
+        "step",
+        step=update,
+        epoch=(update - 1) // 23,
+        records=16,
+        tokens=1800,
+        labels=700,
+        clipped=values["gradient_norm"] > 1.0,
+        batch_digest=_sha(f"{seed}b{update}")[:16],
+        milliseconds=40 + 12 * noise.random(),
+    )
     for name, value in values.items():
         event |= {name: value, f"{name}_bits": float_bits(value)}
     return event
@@ -137,8 +163,14 @@ def _evaluation(update: int, noise: random.Random, jitter: float) -> dict[str, A
     for value in records:
         total += value
     labels = 20 * RECORDS
-    event = _event("evaluation", step=update, adapter=True, labels=labels, record_nll=records,
-                   adapter_digest=_sha(f"a{update}{jitter}"))  # fmt: skip
+    event = _event(
+        "evaluation",
+        step=update,
+        adapter=True,
+        labels=labels,
+        record_nll=records,
+        adapter_digest=_sha(f"a{update}{jitter}"),
+    )
     for name, value in (("loss", total / labels), ("total", total)):
         event |= {name: value, f"{name}_bits": float_bits(value)}
     return event
@@ -156,3 +188,85 @@ def _number(value: float) -> float | str:
 
 def _sha(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def sample_results(folder: Path, *, finish: bool = True) -> Path:
+    """A results folder that holds every outcome, nine trainers, and words that try to be markup."""
+    good = ("operators", "loading", "rendering", "untrained")
+    names = ("torch", "oracle", "c", "go", "java", "native", "python", "rust", "zig")
+    lines = [
+        line(name, level, seconds=1.4, axis="stack") for name in names if name != "zig" for level in good
+    ]
+    bounds = {
+        "heldout_ce_rel_mean_bound": 2e-6,
+        "heldout_ce_rel_max_bound": 2e-5,
+        "step_loss_rel_max_bound": 2e-5,
+        "gradient_norm_rel_max_bound": 2e-5,
+    }
+    figures = {
+        "heldout_ce_rel_mean": 3.1e-7,
+        "heldout_ce_rel_max": 8.2e-7,
+        "gradient_norm_rel_median": 2.2e-7,
+        "gradient_norm_rel_max": 1.9e-6,
+        "step_ms_median": 41.7,
+        "device_bytes_peak": 48_000_000,
+    } | bounds
+    for name in ("torch", "oracle", "c", "python", "native", "rust"):
+        lines.append(line(name, "trajectory", figures=figures, seconds=4.2))
+    reason = (
+        "go parts from c: update 24: step loss_bits is 0x3ff5c1 (1.3594), not 0x3ff5c2 (1.3596); record "
+        "<script>alert('x')</script> & \"quotes\""
+    )
+    lines += [
+        line(
+            "go",
+            "trajectory",
+            Outcome.FAIL,
+            reason=reason,
+            figures=figures,
+            seconds=4.0,
+            axis="orchestration",
+        ),
+        line(
+            "java",
+            "trajectory",
+            Outcome.TIMED_OUT,
+            reason="silence: no event for 60 s after update 30",
+            seconds=75,
+        ),
+        line("zig", "operators", Outcome.CRASHED, reason="signal: SIGSEGV in case attention-3", seconds=0.2),
+        *(
+            line("zig", level, Outcome.BLOCKED, reason="operators failed")
+            for level in (*good[1:], "trajectory")
+        ),
+        line("torch", "abi", Outcome.NOT_APPLICABLE, reason="torch has no C ABI"),
+        line("oracle", "abi", Outcome.NOT_APPLICABLE, reason="oracle has no C ABI"),
+        line("c", "abi"),
+        line("go", "abi"),
+        line("python", "abi", Outcome.EXPECTED_FAIL, reason="listed: cffi sees no padding"),
+        line("rust", "abi", Outcome.UNEXPECTED_PASS, reason="listed as failing, passes"),
+        line("native", "abi", Outcome.SKIPPED, reason="not built yet"),
+        line("c", "threads", axis="runtime", figures={"threads_seen": 9, "migrations": 60}),
+        line("go", "threads", Outcome.FLAKY, reason="3 of 5 reruns failed", axis="runtime"),
+        line("python", "threads", Outcome.UNKNOWN, reason="no migration was observed", axis="runtime"),
+    ]
+    runs = {name: run_events() for name in ("c", "native", "python", "rust")}
+    runs["torch"] = run_events(jitter=4e-7)
+    runs["oracle"] = run_events(jitter=2e-7, seed=1, core=False)
+    runs["go"] = run_events(_parted)
+    runs["java"] = [event for event in run_events() if event.get("step", 0) <= 30]
+    runs["zig"] = []
+    results_folder(folder, lines, finish=finish, runs=runs)
+    (folder / "stderr").mkdir()
+    text = (
+        "\n".join(f"attention-3: row {row} <b>of</b> 64" for row in range(40))
+        + "\nsegmentation fault\x1b[31m\n"
+    )
+    (folder / "stderr" / "zig.log").write_text(text, "utf-8")
+    return folder
+
+
+def _parted(event: dict[str, Any]) -> dict[str, Any]:
+    if event.get("step", 0) < 24 or event["event"] not in ("step", "evaluation"):
+        return event
+    return with_value(event, "loss", event["loss"] * (1 + 3e-6 * 1.12 ** (event["step"] - 24)))
