@@ -12,6 +12,9 @@ from collections.abc import Sequence
 
 from hexapla.commands import conform, doctor, run
 from hexapla.commands.inputs import UsageError
+from hexapla.compare import command as compare
+from hexapla.data import command as data
+from hexapla.envelope import command as floor
 from hexapla.protocol.results import EXIT_UNFINISHED, EXIT_USAGE
 from hexapla.report import command as report
 from hexapla.spec import SpecError
@@ -37,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="hexapla", description="One training specification on independent implementations, compared."
     )
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (conform, report, doctor, run):
+    for command in (conform, compare, report, floor, data, doctor, run):
         command.add_parser(subparsers)
     return parser
 
