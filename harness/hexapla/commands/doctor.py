@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -24,7 +25,9 @@ def doctor(_arguments: argparse.Namespace) -> int:
     """Always 0: a missing tool skips its language, it breaks nothing."""
     places = Places.find()
     found = find([], places, "all")
-    table = Table("tool", "version", "command", "found through", "needed by")
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("tool", "version", "command", "found through", "needed by"):
+        table.add_column(column, overflow="fold")
     for name in TOOLS:
         tool = find_tool(name)
         users = ", ".join(each.name for each in found if each.manifest and name in each.manifest.needs)

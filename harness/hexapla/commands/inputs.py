@@ -10,6 +10,8 @@ import argparse
 from pathlib import Path
 
 from hexapla.data.adapter import make_initial_adapter
+from hexapla.data.corpus import resolve_corpus
+from hexapla.data.shapes import resolve_model
 from hexapla.levels.level import Inputs
 from hexapla.spec import Spec, load_spec
 from hexapla.toolchains import Places
@@ -80,8 +82,6 @@ def _folder(path: Path, file: str, word: str) -> Path:
 
 
 def _corpus(folder: Path, places: Places, spec: Spec) -> tuple[Path, Path]:
-    from hexapla.data.corpus import resolve_corpus  # noqa: PLC0415 (imports converters that others do without)
-
     if not folder.is_dir():
         raise UsageError(f"--corpus {folder}: no such folder")
     try:
@@ -93,6 +93,7 @@ def _corpus(folder: Path, places: Places, spec: Spec) -> tuple[Path, Path]:
 
 def _generated_model(tokenizer: Path, places: Places) -> Path:
     """Base weights of a small shape at a foreign tokenizer's vocabulary, made once and cached."""
-    from hexapla.data.shapes import resolve_model  # noqa: PLC0415
-
-    return resolve_model(tokenizer, places.cache / "models")
+    try:
+        return resolve_model(tokenizer, places.cache / "models")
+    except ValueError as error:
+        raise UsageError(f"--tokenizer {tokenizer}: {error}") from None

@@ -234,13 +234,13 @@ def _reduce_sum(rng: Rng, shape: int) -> _Draft:
 
 
 def _gradient_tensors(rng: Rng, shape: int) -> dict[str, Float32]:
-    sizes: list[list[tuple[int, ...]]] = [
+    groups: list[list[tuple[int, ...]]] = [
         [(3,)],
         [(8, 32), (48, 8)],
         [(5, 7), (1, 1), (9,)],
         [(130, 11), (4, 3)],
-    ][shape]
-    return {f"g{index}": _normal(rng, *size) for index, size in enumerate(sizes)}
+    ]
+    return {f"g{index}": _normal(rng, *size) for index, size in enumerate(groups[shape])}
 
 
 def _gradient_norm(rng: Rng, shape: int) -> _Draft:

@@ -95,13 +95,14 @@ class Pipes:
             self._stdin.close()
 
     def close(self) -> None:
-        """Let go of everything; a grandchild that holds the other ends cannot keep us."""
+        """Let go of everything, once or again; a grandchild that holds the other ends cannot keep us."""
         self._selector.close()
         for stream in (self._stdin, self._stdout, self._stderr, self._log):
             with contextlib.suppress(OSError):
                 stream.close()
         if self._exit_descriptor is not None:
             os.close(self._exit_descriptor)
+            self._exit_descriptor = None
 
     def _drain(self) -> None:
         for _ in range(_DRAIN_READS):

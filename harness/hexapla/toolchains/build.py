@@ -15,7 +15,8 @@ from hexapla.toolchains.command import ToolchainMissing, run_logged
 from hexapla.toolchains.core import Core
 from hexapla.toolchains.manifest import TOOL_PLACEHOLDERS, Manifest, substitute
 from hexapla.toolchains.places import Places
-from hexapla.toolchains.tools import MissingTool, Tool, find_tool
+from hexapla.toolchains.provision import obtain_tool
+from hexapla.toolchains.tools import MissingTool, Tool
 
 _PLACEHOLDER_TOOL = {"cargo": "rust"}
 
@@ -60,7 +61,7 @@ def _resolve(manifest: Manifest) -> dict[str, Tool]:
     kinds = {_PLACEHOLDER_TOOL.get(name, name) for name in wanted} | manifest.needs.keys()
     found: dict[str, Tool] = {}
     for kind in sorted(kinds):
-        tool = find_tool(kind, manifest.needs.get(kind))
+        tool = obtain_tool(kind, manifest.needs.get(kind))
         if isinstance(tool, MissingTool):
             raise ToolchainMissing(tool.reason)
         found["cargo" if kind == "rust" else kind] = tool

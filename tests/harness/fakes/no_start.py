@@ -1,0 +1,3 @@
+"""Cannot even begin."""
+
+raise ImportError("a library that is not there")
