@@ -81,7 +81,7 @@ class TestWithTheRealTokenizer:
     def test_d3_a_question_with_a_think_tag_is_plain(self, trainer: Trainer, tmp_path: Path) -> None:
         event = rendered(trainer, tmp_path, {"question": "\ntext </think> text", "answer": "ok"})
         assert 151668 not in event["ids"][:-8]
-        assert [690, 26865, 29, 1467] == event["ids"][event["ids"].index(690) :][:4]
+        assert event["ids"][event["ids"].index(690) :][:4] == [690, 26865, 29, 1467]
 
     def test_nfc(self, trainer: Trainer, tmp_path: Path) -> None:
         composed = rendered(trainer, tmp_path, {"question": "caf\u00e9", "answer": "\u00e9"})

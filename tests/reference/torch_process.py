@@ -222,4 +222,5 @@ class Workplace:
         }
         rest = {"resume_from": None, "stop_after": None, "schedule": "pinned", "release": "explicit"}
         output = str(self.root / output)
-        return {"spec": spec, "spec_digest": "d" * 64, "output": output, **paths, **rest, **changes}
+        fixed = {"spec": spec, "spec_digest": "d" * 64, "output": output}
+        return {**fixed, **paths, **rest, **changes}

@@ -75,27 +75,27 @@ def _answer(request: dict[str, Any], emit: Emit, reader: LineReader) -> str:
         if name in ("abi", "probe"):
             raise Skip(f"the torch trainer does not run on core: it has nothing to answer {name} with")
         _HANDLERS[name](request, emit, reader)
-    except Skip as skip:
-        emit("skipped", reason=skip.reason)
-        return "skipped"
-    except Failure as failure:
-        emit("error", status=failure.status, message=failure.message, where=failure.where)
-        return "error"
     except BrokenPipeError:
         raise
-    except ImportError as error:  # installed, but unusable
-        emit("skipped", reason=f"{' '.join(str(error).split())}: {_INSTALL}")
-        return "skipped"
-    except MemoryError:
-        emit("error", status="internal", message="the process is out of memory", where=request["request"])
-        return "error"
     except Exception as error:
-        # Whatever a library raises: the trainer stays alive and the whole trace goes to stderr.
-        traceback.print_exc()
-        message = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        emit("error", status="internal", message=message, where=str(request["request"]))
-        return "error"
+        ended, values = _ending(error, request)
+        emit(ended, **values)
+        return ended
     return "done"
+
+
+def _ending(error: Exception, request: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    """The event that an exception becomes, and its values; the trainer stays alive after any of them."""
+    text = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    if isinstance(error, Skip):
+        return "skipped", {"reason": error.reason}
+    if isinstance(error, ImportError):  # found, but unusable
+        return "skipped", {"reason": f"{text}: {_INSTALL}"}
+    if isinstance(error, Failure):
+        return "error", {"status": error.status, "message": error.message, "where": error.where}
+    # Whatever a library raises: the whole trace goes to stderr.
+    traceback.print_exception(error)
+    return "error", {"status": "internal", "message": text, "where": request["request"]}
 
 
 def _checked_name(request: dict[str, Any]) -> str:
