@@ -24,7 +24,7 @@ WeightMap read_index(const std::string& path) {
   const json::Document document(text, path);
   const Value root = document.root();
   if (root.type() != Type::object) fail(HXP_FORMAT, path, ": the index is ", json::type_name(root.type()), ", not an object");
-  const std::optional<Value> map = root.find("weight_map");
+  const std::optional<Value> map = json::find(root.members(), "weight_map");
   if (!map || map->type() != Type::object) fail(HXP_FORMAT, path, ": no \"weight_map\" that is an object");
   WeightMap weights;
   map->each_member([&](std::string_view name, Value value) {

@@ -300,12 +300,15 @@ std::optional<std::int64_t> Value::integer() const noexcept {
 
 std::string_view Value::text(std::string& buffer) const { return unescape(at_, buffer); }
 
-std::optional<Value> Value::find(std::string_view key) const {
-  std::optional<Value> found;
-  each_member([&](std::string_view name, Value value) {
-    if (name == key) found = value;
-  });
-  return found;
+Members Value::members() const {
+  Members members;
+  each_member([&](std::string_view name, Value value) { members.emplace(name, value); });
+  return members;
+}
+
+std::optional<Value> find(const Members& members, std::string_view key) {
+  const auto found = members.find(key);
+  return found == members.end() ? std::nullopt : std::optional(found->second);
 }
 
 const char* Value::skip_space(const char* at) noexcept {

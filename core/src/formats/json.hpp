@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +17,11 @@ namespace hexapla::json {
 enum class Type { null, boolean, number, string, array, object };
 
 const char* type_name(Type type) noexcept;
+
+class Value;
+
+/// The members of an object by name.
+using Members = std::map<std::string, Value, std::less<>>;
 
 /// A place in a checked text. It must not outlive the text.
 class Value {
@@ -62,8 +69,8 @@ class Value {
     }
   }
 
-  /// The member of that name of an object.
-  std::optional<Value> find(std::string_view key) const;
+  /// An object's members, for those who ask it more than once: a look at it reads all of its text.
+  Members members() const;
 
  private:
   friend class Document;
@@ -91,6 +98,9 @@ class Document {
  private:
   Value root_;
 };
+
+/// The member of that name; nullopt if there is none.
+std::optional<Value> find(const Members& members, std::string_view key);
 
 /// Append a text as a JSON string, quotes included.
 void append_string(std::string& out, std::string_view text);

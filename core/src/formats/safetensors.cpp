@@ -63,7 +63,9 @@ void HeaderReader::read(Value root, std::vector<TensorEntry>& tensors, Metadata&
 TensorEntry HeaderReader::tensor(std::string name, Value value) const {
   if (name.find('\0') != std::string::npos) refuse_tensor(name, "the name holds U+0000");
   if (value.type() != Type::object) refuse_tensor(name, "the entry is ", json::type_name(value.type()), ", not an object");
-  const std::optional<Value> dtype = value.find("dtype"), shape = value.find("shape"), offsets = value.find("data_offsets");
+  const json::Members members = value.members();
+  const std::optional<Value> dtype = json::find(members, "dtype"), shape = json::find(members, "shape"),
+                             offsets = json::find(members, "data_offsets");
   if (!dtype || dtype->type() != Type::string) refuse_tensor(name, "no \"dtype\" that is a string");
   if (!shape || shape->type() != Type::array) refuse_tensor(name, "no \"shape\" that is an array");
   if (!offsets || offsets->type() != Type::array) refuse_tensor(name, "no \"data_offsets\" that is an array");

@@ -17,6 +17,7 @@
 namespace hexapla {
 namespace {
 
+using json::Members;
 using json::Type;
 using json::Value;
 
@@ -39,8 +40,8 @@ class Reader {
     fail(HXP_UNSUPPORTED, name_, ": ", parts...);
   }
 
-  Value get(Value object, std::string_view key, Type type, std::string_view where) const;
-  bool flag(Value object, std::string_view key, bool otherwise, std::string_view where) const;
+  Value get(const Members& object, std::string_view key, Type type, std::string_view where) const;
+  bool flag(const Members& object, std::string_view key, bool otherwise, std::string_view where) const;
   std::int32_t id_of(Value value, std::string_view what) const;
 
   bool normalizer(Value value) const;
@@ -49,7 +50,7 @@ class Reader {
   Splitter split(Value value) const;
   std::vector<AddedToken> added_tokens(Value value) const;
 
-  void check_model(Value model) const;
+  void check_model(const Members& model) const;
   void read_vocabulary(Value value);
   std::array<std::int32_t, 256> byte_ids() const;
   Bpe read_merges(Value value) const;
@@ -71,15 +72,15 @@ std::array<char32_t, 256> byte_characters() {
   return characters;
 }
 
-Value Reader::get(Value object, std::string_view key, Type type, std::string_view where) const {
-  const std::optional<Value> value = object.find(key);
+Value Reader::get(const Members& object, std::string_view key, Type type, std::string_view where) const {
+  const std::optional<Value> value = json::find(object, key);
   if (!value) refuse(where, " has no \"", key, "\"");
   if (value->type() != type) refuse(where, ": \"", key, "\" is ", json::type_name(value->type()), ", not ", json::type_name(type));
   return *value;
 }
 
-bool Reader::flag(Value object, std::string_view key, bool otherwise, std::string_view where) const {
-  const std::optional<Value> value = object.find(key);
+bool Reader::flag(const Members& object, std::string_view key, bool otherwise, std::string_view where) const {
+  const std::optional<Value> value = json::find(object, key);
   if (!value) return otherwise;
   if (value->type() != Type::boolean) refuse(where, ": \"", key, "\" is ", json::type_name(value->type()), ", not a boolean");
   return value->boolean();
@@ -97,20 +98,22 @@ std::int32_t Reader::id_of(Value value, std::string_view what) const {
 bool Reader::normalizer(Value value) const {
   if (value.type() == Type::null) return false;
   if (value.type() != Type::object) refuse("\"normalizer\" is ", json::type_name(value.type()));
-  const Value type = get(value, "type", Type::string, "\"normalizer\"");
+  const Members members = value.members();
+  const Value type = get(members, "type", Type::string, "\"normalizer\"");
   if (type.is("NFC")) return true;
   if (!type.is("Sequence")) unsupported("the normalizer ", quoted(type.text()), " is not NFC");
   bool nfc = false;
-  get(value, "normalizers", Type::array, "\"normalizer\"").each_item([&](Value part) { nfc |= normalizer(part); });
+  get(members, "normalizers", Type::array, "\"normalizer\"").each_item([&](Value part) { nfc |= normalizer(part); });
   return nfc;
 }
 
 Splitter Reader::pre_tokenizer(Value value) const {
   if (value.type() != Type::object) unsupported("there is no pre_tokenizer; byte-level BPE needs ByteLevel");
-  const Value type = get(value, "type", Type::string, "\"pre_tokenizer\"");
+  const Members members = value.members();
+  const Value type = get(members, "type", Type::string, "\"pre_tokenizer\"");
   if (!type.is("Sequence")) return byte_level(value, std::nullopt);
   std::vector<Value> parts;
-  get(value, "pretokenizers", Type::array, "\"pre_tokenizer\"").each_item([&](Value part) {
+  get(members, "pretokenizers", Type::array, "\"pre_tokenizer\"").each_item([&](Value part) {
     if (part.type() != Type::object) refuse("a part of \"pre_tokenizer\" is ", json::type_name(part.type()));
     parts.push_back(part);
   });
@@ -120,23 +123,25 @@ Splitter Reader::pre_tokenizer(Value value) const {
 }
 
 Splitter Reader::byte_level(Value value, std::optional<Splitter> split) const {
-  const Value type = get(value, "type", Type::string, "a part of \"pre_tokenizer\"");
+  const Members members = value.members();
+  const Value type = get(members, "type", Type::string, "a part of \"pre_tokenizer\"");
   if (!type.is("ByteLevel")) unsupported("the pre_tokenizer ", quoted(type.text()), " stands where only ByteLevel is known");
-  if (flag(value, "add_prefix_space", true, "ByteLevel")) unsupported("ByteLevel with add_prefix_space");
-  const bool own_pattern = flag(value, "use_regex", true, "ByteLevel");
+  if (flag(members, "add_prefix_space", true, "ByteLevel")) unsupported("ByteLevel with add_prefix_space");
+  const bool own_pattern = flag(members, "use_regex", true, "ByteLevel");
   if (own_pattern && split) unsupported("ByteLevel with use_regex behind a Split");
   if (!own_pattern && !split) unsupported("ByteLevel without use_regex and without a Split");
   return split ? *split : Splitter::gpt2;
 }
 
 Splitter Reader::split(Value value) const {
-  const Value type = get(value, "type", Type::string, "a part of \"pre_tokenizer\"");
+  const Members members = value.members();
+  const Value type = get(members, "type", Type::string, "a part of \"pre_tokenizer\"");
   if (!type.is("Split")) unsupported("the pre_tokenizer ", quoted(type.text()), " stands where only Split is known");
-  const Value behaviour = get(value, "behavior", Type::string, "Split");
+  const Value behaviour = get(members, "behavior", Type::string, "Split");
   if (!behaviour.is("Isolated")) unsupported("Split with behavior ", quoted(behaviour.text()), ", not Isolated");
-  if (flag(value, "invert", false, "Split")) unsupported("Split with invert");
-  const Value pattern = get(value, "pattern", Type::object, "Split");
-  const std::optional<Value> regex = pattern.find("Regex");
+  if (flag(members, "invert", false, "Split")) unsupported("Split with invert");
+  const Value pattern = get(members, "pattern", Type::object, "Split");
+  const std::optional<Value> regex = json::find(pattern.members(), "Regex");
   if (!regex || regex->type() != Type::string) unsupported("Split by ", quoted(pattern.written()), ", not by a Regex");
   const std::optional<Splitter> splitter = Splitter::for_pattern(regex->text());
   if (!splitter) unsupported("the split pattern ", quoted(regex->text()), " is none of Qwen2 and 3's, Llama 3's and GPT-2's");
@@ -147,14 +152,15 @@ std::vector<AddedToken> Reader::added_tokens(Value value) const {
   std::vector<AddedToken> added;
   value.each_item([&](Value item) {
     if (item.type() != Type::object) refuse("an added token is ", json::type_name(item.type()), ", not an object");
-    std::string text = get(item, "content", Type::string, "an added token").text();
+    const Members token = item.members();
+    std::string text = get(token, "content", Type::string, "an added token").text();
     if (text.empty() || text.find('\0') != std::string::npos) refuse("an added token's text is empty or holds U+0000");
-    const std::int32_t id = id_of(get(item, "id", Type::number, "an added token"), text);
+    const std::int32_t id = id_of(get(token, "id", Type::number, "an added token"), text);
     const auto known = vocabulary_.find(text);
     if (known != vocabulary_.end() && known->second != id) {
       refuse("the added token ", quoted(text), " has id ", id, ", and ", known->second, " in the vocabulary");
     }
-    added.push_back({std::move(text), id, flag(item, "special", false, "an added token")});
+    added.push_back({std::move(text), id, flag(token, "special", false, "an added token")});
   });
   std::vector<std::string_view> texts;
   for (const AddedToken& token : added) texts.push_back(token.text);
@@ -165,15 +171,15 @@ std::vector<AddedToken> Reader::added_tokens(Value value) const {
 }
 
 /// What would change ids and is not done. `unk_token` and `byte_fallback` change nothing, since every byte has a token.
-void Reader::check_model(Value model) const {
-  const std::optional<Value> type = model.find("type");
+void Reader::check_model(const Members& model) const {
+  const std::optional<Value> type = json::find(model, "type");
   if (type && !type->is("BPE")) unsupported("the model ", quoted(type->written()), " is not BPE");
-  const std::optional<Value> dropout = model.find("dropout");
+  const std::optional<Value> dropout = json::find(model, "dropout");
   if (dropout && dropout->type() != Type::null && dropout->integer() != 0 && dropout->written() != "0.0") {
     unsupported("BPE with dropout ", quoted(dropout->written()));
   }
   for (const std::string_view key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
-    const std::optional<Value> affix = model.find(key);
+    const std::optional<Value> affix = json::find(model, key);
     if (affix && affix->type() != Type::null && !affix->is("")) unsupported("BPE with ", key, " ", quoted(affix->written()));
   }
 }
@@ -267,9 +273,11 @@ Vocabulary Reader::whole_pieces() const {
 
 Share<Tokenizer> Reader::read(Value root) {
   if (root.type() != Type::object) refuse("the file is ", json::type_name(root.type()), ", not an object");
-  const Value model = get(root, "model", Type::object, "the file");
+  const Members file = root.members();
+  const Members model = get(file, "model", Type::object, "the file").members();
   check_model(model);
-  const std::optional<Value> before = root.find("normalizer"), cut = root.find("pre_tokenizer"), added = root.find("added_tokens");
+  const std::optional<Value> before = json::find(file, "normalizer"), cut = json::find(file, "pre_tokenizer"),
+                             added = json::find(file, "added_tokens");
   if (added && added->type() != Type::array) refuse("\"added_tokens\" is ", json::type_name(added->type()), ", not an array");
   if (!cut) unsupported("there is no pre_tokenizer; byte-level BPE needs ByteLevel");
   const bool nfc = before && normalizer(*before);
