@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import random
+import struct
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -263,7 +264,22 @@ def sample_results(folder: Path, *, finish: bool = True) -> Path:
         + "\nsegmentation fault\x1b[31m\n"
     )
     (folder / "stderr" / "zig.log").write_text(text, "utf-8")
+    write_ledger(folder / "ledger" / "zig" / "operators.bin", 40, capacity=64)
+    write_ledger(folder / "ledger" / "go" / "train.bin", 5000, capacity=4096)
     return folder
+
+
+def write_ledger(path: Path, calls: int, *, capacity: int) -> Path:
+    """A ledger as core writes it: `calls` calls into a ring of `capacity`, one each 0.2 ms, MiB by MiB."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    header = struct.pack("<4sIIIQqqqq", b"HXPL", 1, 64, capacity, calls, 3 << 20, 48 << 20, 0, 7)
+    slots = [bytes(64)] * min(calls, capacity)
+    for number in range(max(0, calls - capacity), calls):
+        live = (20 + 12 * (number % 300) // 300) << 20
+        values = (number * 200_000, 7, 1 << 20, live, number // 80, 1, 4000 + number % 3, 54, 0, number + 1)
+        slots[number % capacity] = struct.pack("<QQqqQQIHHQ", *values)
+    path.write_bytes(header.ljust(4096, b"\0") + b"".join(slots))
+    return path
 
 
 def _parted(event: dict[str, Any]) -> dict[str, Any]:

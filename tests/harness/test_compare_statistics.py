@@ -39,7 +39,12 @@ def test_equivalence_that_says_nothing_is_unknown() -> None:
     assert equivalence_of([1.0, math.nan], 5.0) is None
     for margin in (None, 0.0):
         found = equivalence_of([1.0, 2.0], margin)
-        assert found is not None and found.p is None and found.equivalent is None and found.low < 1.5 < found.high
+        assert (
+            found is not None
+            and found.p is None
+            and found.equivalent is None
+            and found.low < 1.5 < found.high
+        )
     same = equivalence_of([0.0, 0.0], 1e-6)
     assert same is not None and same.p == 0.0
 

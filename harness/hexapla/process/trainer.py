@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from hexapla.process import group, ledger
+from hexapla.process import group
 from hexapla.process.failure import TrainerFailure
 from hexapla.process.pipes import Flood, Pipes
 from hexapla.protocol import (
@@ -32,6 +32,7 @@ from hexapla.protocol import (
     Reason,
     SchemaError,
     Skipped,
+    ledger,
     parse_event,
     parse_object,
     validate_event,

@@ -1,7 +1,7 @@
 """The trainer protocol: lines, schemas and typed events.
 
 Separate because everything else in the harness stands on it and it stands on nothing. It must not
-start a process, read a file other than its own schemas, or know what a level is.
+start a process or know what a level is; of files it reads its own schemas, results and ledgers.
 """
 
 from hexapla.protocol.events import (

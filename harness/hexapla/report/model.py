@@ -24,6 +24,7 @@ from hexapla.protocol.results import (
     read_results,
 )
 from hexapla.report.curves import Curves, read_curves
+from hexapla.report.device import Device, read_device
 
 STDERR_BYTES = 65536
 """Of a trainer's stderr the last 64 KiB are kept in a report."""
@@ -42,6 +43,7 @@ class Report:
     implementations: tuple[str, ...]
     levels: tuple[str, ...]
     curves: dict[str, Curves]
+    devices: dict[str, Device]
     stderr: dict[str, str]
 
     @property
@@ -145,6 +147,7 @@ def read_report(folder: Path, *, strict: bool = False) -> Report:
         implementations=tuple(ordered),
         levels=tuple(levels),
         curves={name: read_curves(_inside(folder, "events", name, "train.jsonl")) for name in ordered},
+        devices={name: read_device(_inside(folder, "ledger", name)) for name in ordered},
         stderr={name: _tail(_inside(folder, "stderr", f"{name}.log")) for name in ordered},
     )
 

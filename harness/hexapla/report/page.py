@@ -14,6 +14,7 @@ from importlib.resources import files
 from string import Template
 
 from hexapla.protocol.results import EXIT_BAD, EXIT_GOOD, Line, Outcome, count
+from hexapla.report.device import Device, operation_name, status_name
 from hexapla.report.markup import Markup, join, tag
 from hexapla.report.model import Report
 from hexapla.report.plots import implementation_plots, overview_plots
@@ -192,6 +193,7 @@ def _implementation(report: Report, name: str) -> Markup:
         _pairs(said) if said else None,
         tag("div", table, class_="scroll") if rows else tag("p", "No result line was written."),
         tag("div", *figures, class_="plots") if figures else None,
+        _last_calls(report.devices[name]) if bad else None,
         join(tag("h3", "End of its standard error"), tag("pre", stderr, class_="log"))
         if stderr and bad
         else None,
@@ -212,6 +214,29 @@ def _result_row(line: Line) -> Markup:
         tag("td", detail or None, class_="detail"),
         tag("td", seconds_text(line.seconds), class_="number"),
     )
+
+
+def _last_calls(device: Device) -> Markup | None:
+    """The end of core's own record: what a process did last, whether or not it lived to tell."""
+    if not device.calls:
+        return None
+    words = ("update", "call", "status", "bytes", "live", "thread")
+    head = tag("tr", *(tag("th", word, scope="col") for word in words))
+    rows = [
+        tag(
+            "tr",
+            tag("th", str(call.update), scope="row"),
+            tag("td", tag("span", operation_name(call)), data_name="call"),
+            tag("td", tag("span", status_name(call)), data_name="status"),
+            tag("td", tag("span", f"{call.bytes:+,}"), data_name="bytes", class_="number"),
+            tag("td", tag("span", f"{call.live_bytes:,}"), data_name="live", class_="number"),
+            tag("td", tag("span", str(call.thread)), data_name="thread", class_="number"),
+        )
+        for call in device.calls
+    ]
+    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="stack")
+    title = f"Last calls of request {device.request}, from core's ledger"
+    return join(tag("h3", title), tag("div", table, class_="scroll"))
 
 
 def _did_not_run(report: Report) -> Markup:

@@ -43,15 +43,21 @@ def overview_plots(report: Report) -> list[Markup]:
 
 
 def implementation_plots(report: Report, name: str) -> list[Markup]:
-    """Step time of one implementation, where it trained."""
+    """Step time and live device memory of one implementation, each where it was observed."""
+    plots = []
+    styles = _styles(report)
     curves = report.curves.get(name)
-    if not curves:
-        return []
-    note = (
-        f"{curves.unreadable_lines} lines of its events could not be read." if curves.unreadable_lines else ""
-    )
-    plot = Plot("Time per update", "ms", {name: curves.milliseconds}, _styles(report), note=note)
-    return [draw(plot)]
+    if curves:
+        unreadable = curves.unreadable_lines
+        note = f"{unreadable} lines of its events could not be read." if unreadable else ""
+        plots.append(Plot("Time per update", "ms", {name: curves.milliseconds}, styles, note=note))
+    live = report.devices[name].live_mib
+    if live:
+        note = "From core's ledger, the largest value of each stretch of time."
+        plots.append(
+            Plot("Live device memory", "MiB", {name: live}, styles, note=note, axis="ms of training")
+        )
+    return [draw(plot) for plot in plots]
 
 
 def _styles(report: Report) -> dict[str, Style]:
