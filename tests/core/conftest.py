@@ -1,4 +1,4 @@
-"""Fixtures of the core's tests: the loaded library, calls that raise, contexts and tensors that are released at the end."""
+"""Fixtures of the core's tests: the loaded library, calls that raise, a context whose leftovers are found."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CoreError(Exception):
 
 
 class Core:
-    """The raw calls, with the error struct filled in and statuses turned into CoreError. Handles are plain numbers."""
+    """The raw calls; statuses become CoreError, handles are plain numbers."""
 
     def __init__(self) -> None:
         self.ffi, self.lib = load()
@@ -45,8 +45,8 @@ class Core:
     def context(self, device: str = "cpu:0", **options: Any) -> int:
         struct = self.ffi.new("hxp_context_options *")
         self.lib.hxp_context_options_init(struct)
-        path = self.ffi.new("char[]", str(options.pop("ledger_path")).encode()) if "ledger_path" in options else None
-        if path is not None:
+        path = self.ffi.new("char[]", str(options.pop("ledger_path", "")).encode())
+        if len(path) > 1:
             struct.ledger_path = path
         for key, value in options.items():
             setattr(struct, key, value)
@@ -107,7 +107,7 @@ def core() -> Core:
 
 @pytest.fixture
 def context(core: Core) -> Iterator[int]:
-    """A context on cpu:0 with one worker. The test must release everything else: live handles and bytes are checked."""
+    """A context on cpu:0, one worker. The test releases everything else: what it leaves behind fails it."""
     before = core.memory()
     handles, live = before.live_handles, before.live_bytes
     context = core.context()

@@ -19,7 +19,8 @@ import cffi
 REPOSITORY = Path(__file__).resolve().parents[2]
 INCLUDE = REPOSITORY / "core" / "include"
 # The order in which the headers need each other.
-NOUNS = ("status", "context", "tensor", "tape", "ops", "optimizer", "checkpoint", "tokenizer", "ledger", "gate")
+NOUNS = ("status", "context", "tensor", "tape", "ops", "optimizer")
+NOUNS += ("checkpoint", "tokenizer", "ledger", "gate")
 
 
 def tool(name: str) -> str:
@@ -32,7 +33,7 @@ def tool(name: str) -> str:
 
 
 def blas_options() -> list[str]:
-    """CMake's options for the BLAS of the pip package; none if it is absent (then a system OpenBLAS is looked for)."""
+    """CMake's options for the BLAS of the pip package; none if it is absent (then a system OpenBLAS)."""
     try:
         import scipy_openblas32  # noqa: PLC0415
     except ImportError:
@@ -64,9 +65,9 @@ def declarations() -> str:
     """The public headers as cffi.cdef takes them: no preprocessor, no extern "C", no export attribute."""
     text = "\n".join((INCLUDE / "hexapla" / f"{noun}.h").read_text(encoding="utf-8") for noun in NOUNS)
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
-    text = re.sub(r'#ifdef __cplusplus\s*\n.*?#endif', "", text, flags=re.DOTALL)
+    text = re.sub(r"#ifdef __cplusplus\s*\n.*?#endif", "", text, flags=re.DOTALL)
     text = re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE)
-    return text.replace("HXP_API ", "").replace("__attribute__((visibility(\"default\")))", "")
+    return text.replace("HXP_API ", "").replace('__attribute__((visibility("default")))', "")
 
 
 @functools.cache

@@ -10,7 +10,9 @@ from conftest import Core, CoreError
 
 
 def waiting(core: Core, gate: int, count: int = 1) -> list[threading.Thread]:
-    threads = [threading.Thread(target=core.call, args=("gate_wait", gate), daemon=True) for _ in range(count)]
+    threads = [
+        threading.Thread(target=core.call, args=("gate_wait", gate), daemon=True) for _ in range(count)
+    ]
     for thread in threads:
         thread.start()
     time.sleep(0.05)

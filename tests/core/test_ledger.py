@@ -17,6 +17,18 @@ from conftest import Core, CoreError
 HEADER = struct.Struct("<4sIIIQqqqq")
 RECORD = struct.Struct("<QQqqQQIHHQ")
 CAPACITY = 1 << 20
+FIELDS = (
+    "time_ns",
+    "handle",
+    "bytes",
+    "live",
+    "update",
+    "context",
+    "thread",
+    "operation",
+    "status",
+    "sequence",
+)
 
 
 def header(path: Path) -> dict[str, Any]:
@@ -27,12 +39,11 @@ def header(path: Path) -> dict[str, Any]:
 
 def records(path: Path) -> list[dict[str, Any]]:
     """All whole records, in order; a torn one ends the test."""
-    names = ("time_ns", "handle", "bytes", "live", "update", "context", "thread", "operation", "status", "sequence")
     count = header(path)["written"]
     with path.open("rb") as file:
         file.seek(4096)
         raw = file.read(64 * min(count, CAPACITY))
-    out = [dict(zip(names, fields, strict=True)) for fields in RECORD.iter_unpack(raw)]
+    out = [dict(zip(FIELDS, fields, strict=True)) for fields in RECORD.iter_unpack(raw)]
     out.sort(key=lambda record: record["sequence"])
     assert [record["sequence"] for record in out] == list(range(max(count - CAPACITY, 0) + 1, count + 1))
     return out
@@ -56,8 +67,8 @@ def test_every_call_leaves_a_record(core: Core, tmp_path: Path) -> None:
     core.release("context", context)
     found = records(path)
     assert calls(core, found) == [
-        "context_create", "context_mark", "tensor_create", "tensor_write", "tensor_retain", "tensor_add_in_place",
-        "tensor_create", "tensor_release", "tensor_release", "context_release",
+        "context_create", "context_mark", "tensor_create", "tensor_write", "tensor_retain",
+        "tensor_add_in_place", "tensor_create", "tensor_release", "tensor_release", "context_release",
     ]  # fmt: skip
     assert [record["bytes"] for record in found] == [0, 0, 12, 0, 0, 0, 0, 0, -12, 0]
     assert [record["live"] for record in found] == [0, 0, 12, 12, 12, 12, 12, 12, 0, 0]
@@ -69,7 +80,12 @@ def test_every_call_leaves_a_record(core: Core, tmp_path: Path) -> None:
     assert {record["thread"] for record in found} == {threading.get_native_id()}
     assert len({record["context"] for record in found}) == 1
     assert [record["time_ns"] for record in found] == sorted(record["time_ns"] for record in found)
-    assert (live["magic"], live["version"], live["record_bytes"], live["capacity"]) == (b"HXPL", 1, 64, CAPACITY)
+    assert [live[name] for name in ("magic", "version", "record_bytes", "capacity")] == [
+        b"HXPL",
+        1,
+        64,
+        CAPACITY,
+    ]
     assert (live["written"], live["limit"]) == (9, 4096)
 
 

@@ -13,11 +13,9 @@ from conftest import Core, CoreError
 MIB = 1 << 20
 
 
-def limited(core: Core, hook: Callable[[int, int, int], int] | None = None, **options: object) -> tuple[int, object]:
+def limited(core: Core, hook: Callable[[int, int, int], int], **options: object) -> tuple[int, object]:
     """A context with a hook; the callback must be kept alive by the caller."""
-    callback = core.ffi.NULL
-    if hook is not None:
-        callback = core.ffi.callback("hxp_pressure_hook", lambda _payload, need, live, limit: hook(need, live, limit), error=0)
+    callback = core.ffi.callback("hxp_pressure_hook", lambda _, *numbers: hook(*numbers), error=0)
     return core.context(pressure_hook=callback, **options), callback
 
 
@@ -48,12 +46,12 @@ def test_the_limit_is_exact_and_the_text_names_what_matters(core: Core) -> None:
 
 @pytest.mark.parametrize("shape", [(2**62,), (2**31, 2**31), (0, 2**40, 2**40)])
 def test_sizes_beyond_counting_are_refused(core: Core, context: int, shape: tuple[int, ...]) -> None:
-    with pytest.raises(CoreError, match="HXP_INVALID_ARGUMENT: shape .* more bytes than 63 bits"):
+    with pytest.raises(CoreError, match=r"HXP_INVALID_ARGUMENT: shape .* more bytes than 63 bits"):
         core.empty(context, *shape)
 
 
 def test_a_size_that_no_machine_has_is_out_of_memory(core: Core, context: int) -> None:
-    with pytest.raises(CoreError, match=f"HXP_OUT_OF_MEMORY: need {2**60} bytes, live 0, limit none, live handles 1"):
+    with pytest.raises(CoreError, match=f"need {2**60} bytes, live 0, limit none, live handles 1"):
         core.empty(context, 2**58)
     assert core.memory(context).live_bytes == 0
 
@@ -72,7 +70,7 @@ def test_small_wrappers_large_buffers_dropped(core: Core) -> None:
     """B1 without close and without a hook: out of memory at turn 17, naming the live handles."""
     context = core.context(memory_limit=1024 * MIB)
     tensors = []
-    with pytest.raises(CoreError, match="HXP_OUT_OF_MEMORY: .*live handles 17$"):
+    with pytest.raises(CoreError, match=r"HXP_OUT_OF_MEMORY: .*live handles 17$"):
         for _ in range(200):
             tensors.append(core.empty(context, 16 * MIB))
     assert len(tensors) == 16
@@ -127,6 +125,10 @@ def test_calls_inside_the_hook_answer_busy_and_other_threads_wait(core: Core) ->
     order: list[str] = []
     others: list[threading.Thread] = []
 
+    def fill_late() -> None:
+        core.call("tensor_fill", tensor, 2.0)
+        order.append("other")
+
     def hook(*_: int) -> int:
         for call in (
             lambda: core.empty(context, 1),
@@ -139,7 +141,7 @@ def test_calls_inside_the_hook_answer_busy_and_other_threads_wait(core: Core) ->
             with pytest.raises(CoreError) as caught:
                 call()
             statuses.append(caught.value.status)
-        others.append(threading.Thread(target=lambda: (core.call("tensor_fill", tensor, 2.0), order.append("other"))))
+        others.append(threading.Thread(target=fill_late))
         others[0].start()
         time.sleep(0.05)
         order.append("hook")

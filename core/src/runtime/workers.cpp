@@ -173,7 +173,6 @@ void Workers::start() {
         pthread_setname_np(pthread_self(), ("hexapla-" + std::to_string(worker)).c_str());
         own_team = state.get();
         own_number = worker;
-        threads_running.fetch_add(1);
         if (worker == 0) {
           lead(*state, Team(*state));
         } else {
@@ -181,6 +180,7 @@ void Workers::start() {
         }
         threads_running.fetch_sub(1);
       });
+      threads_running.fetch_add(1);  // counted here, so that the count holds when the first call returns
     }
   } catch (const std::system_error& refused) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
