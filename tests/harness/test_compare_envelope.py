@@ -1,12 +1,14 @@
 """No bound without provenance; a floor and an envelope of at least eight runs, never mixed."""
 
+import argparse
 from pathlib import Path
 
 import pytest
 from hexapla.compare.bounds import BoundsError, Provenance
+from hexapla.envelope import command
 from hexapla.envelope.floor import rounding_floor, seed_envelope
 from hexapla.envelope.load import load_bounds, load_rounding_floor, load_seed_envelope, save_floor, shipped
-from synthetic_runs import at, trajectory
+from synthetic_runs import at, run_events, trajectory, write_events
 
 BOUND = '[[bound]]\nname = "x_rel"\nvalue = 1e-6\nunit = "relative"\nbounds = "x"\n'
 HEAD = 'name = "n"\nsummary = "s"\n'
@@ -107,3 +109,27 @@ def test_floor_and_envelope_are_never_mixed(tmp_path: Path) -> None:
         load_seed_envelope(tmp_path / "floor.json")
     with pytest.raises(FileExistsError):
         save_floor(tmp_path / "floor.json", floor)
+
+
+def test_the_command_measures_and_saves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    parser = argparse.ArgumentParser()
+    command.add_parser(parser.add_subparsers())
+
+    def run(kind: str, count: int, save: str) -> int:
+        events = [
+            write_events(tmp_path / f"{kind}{index}" / "train.jsonl", run_events(jitter=1e-8 * (index + 1)))
+            for index in range(count)
+        ]
+        words = ["floor", kind, *map(str, events), "--source", "synthetic", "--save", str(tmp_path / save)]
+        arguments = parser.parse_args(words)
+        return int(arguments.run(arguments))
+
+    assert run("rounding", 8, "floor.json") == 0
+    provenance = load_rounding_floor(tmp_path / "floor.json").provenance
+    assert (provenance.kind, provenance.runs, provenance.source) == ("measured", 8, "synthetic")
+    assert run("rounding", 7, "few.json") == 2
+    assert run("seeds", 8, "same.json") == 2
+    assert run("rounding", 8, "floor.json") == 2
+    error = capsys.readouterr().err
+    assert "7 runs given" in error and "same batches" in error and "name a new file" in error
+    assert sorted(path.name for path in tmp_path.glob("*.json")) == ["floor.json"]

@@ -130,6 +130,15 @@ def test_equal_curves_are_drawn_once_and_named_together() -> None:
     assert "a = b" in text and "a = b = c" not in text
 
 
+def test_a_long_curve_is_thinned_but_keeps_its_spike_and_its_gap() -> None:
+    curve = {update: 1.0 for update in range(1, 20_001)} | {7_777: 50.0, 15_000: float("nan")}
+    text = plot(curves={"a": curve})
+    points = [point for line in re.findall(r'points="([^"]*)"', text) for point in line.split()]
+    assert len(points) < 700 and text.count("<polyline") == 2
+    heights = [float(point.split(",")[1]) for point in points]
+    assert sum(height < 50 for height in heights) == 1
+
+
 def test_zero_has_a_rail_on_a_logarithmic_axis() -> None:
     text = plot(curves={"a": {1: 0.0, 2: 1e-7}}, logarithmic=True, bound=2e-5)
     assert ">0</text>" in text and "bound 2e-05" in text

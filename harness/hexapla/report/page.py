@@ -194,7 +194,10 @@ def _implementation(report: Report, name: str) -> Markup:
         tag("div", table, class_="scroll") if rows else tag("p", "No result line was written."),
         tag("div", *figures, class_="plots") if figures else None,
         _last_calls(report.devices[name]) if bad else None,
-        join(tag("h3", "End of its standard error"), tag("pre", stderr, class_="log"))
+        join(
+            tag("h3", "End of its standard error"),
+            tag("div", tag("pre", stderr, class_="log"), class_="logbox"),
+        )
         if stderr and bad
         else None,
         id=_anchor(name),

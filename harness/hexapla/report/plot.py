@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from hexapla.report.markup import Markup, join, tag
 
 WIDTH, HEIGHT = 420, 250
+_POINTS = 600
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 8, 10, 34
 _DASHES = (None, "7 3", "2 3", "9 3 2 3", "5 2 1 2 1 2", "12 4", "1 2", "4 4", "10 2 2 2 2 2")
 
@@ -60,7 +61,7 @@ def draw(plot: Plot) -> Markup:
     svg = tag(
         "svg",
         _grid(scale, plot),
-        *(_line(scale, curves[names[0]], plot.styles[names[0]]) for names in groups),
+        *(_line(scale, _thin(curves[names[0]]), plot.styles[names[0]]) for names in groups),
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
         role="img",
         aria_label=words,
@@ -155,6 +156,23 @@ def _line(scale: _Scale, curve: Mapping[int, float], style: Style) -> Markup:
             x, y = point.split(",")
             parts.append(tag("circle", cx=x, cy=y, r="2.4", fill=style.colour))
     return join(*parts)
+
+
+def _thin(curve: Mapping[int, float]) -> Mapping[int, float]:
+    """At most some _POINTS points: the smallest and the largest value of each stretch, so no spike is lost.
+
+    A stretch that holds a value that is not finite keeps it, as the gap it is."""
+    if len(curve) <= _POINTS:
+        return curve
+    updates = sorted(curve)
+    length = -(-len(updates) // (_POINTS // 2))
+    kept: dict[int, float] = {}
+    for start in range(0, len(updates), length):
+        stretch = updates[start : start + length]
+        odd = [update for update in stretch if not math.isfinite(curve[update])]
+        ends = (min(stretch, key=curve.__getitem__), max(stretch, key=curve.__getitem__))
+        kept.update((update, curve[update]) for update in sorted(odd or ends))
+    return kept
 
 
 def _legend(groups: Sequence[Sequence[str]], plot: Plot) -> Markup:
