@@ -26,7 +26,9 @@ FILE_NAME = "binding.toml"
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_ABSOLUTE = re.compile(r"(^|[=:,\s])/|(?<=-[LI])/")
+_SEPARATOR = re.compile(r"[=:,;\s\"'()]")
+# A path from the root, also glued to a flag of one letter (-o/etc/passwd).
+_ABSOLUTE = re.compile(r"(-[A-Za-z]|-isystem)?/")
 
 
 class ManifestError(ValueError):
@@ -137,7 +139,8 @@ def _check_text(text: str, where: str) -> None:
             raise ManifestError(f"{where}: unknown placeholder {{{name}}} in {text!r}")
     if "\0" in text:
         raise ManifestError(f"{where}: holds a NUL")
-    if ".." in re.split(r"[/\\=:,\s]", text) or _ABSOLUTE.search(text):
+    words = _SEPARATOR.split(text)
+    if any(_ABSOLUTE.match(word) or ".." in re.split(r"[/\\]", word) for word in words):
         raise ManifestError(f"{where}: {text!r} names a place outside the binding's folder")
 
 
