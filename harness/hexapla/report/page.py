@@ -26,6 +26,7 @@ from hexapla.report.words import (
     figure_text,
     headline,
     labelled_figures,
+    numbered,
     outcome_words,
     seconds_text,
 )
@@ -80,11 +81,8 @@ def _masthead(report: Report) -> Markup:
     status = report.exit_status
     mood = {EXIT_GOOD: "good", EXIT_BAD: "bad"}.get(status, "warn")
     header = report.header
-    facts = [
-        f"exit status {status}",
-        f"{len(report.implementations)} implementations",
-        f"{len(report.levels)} levels",
-    ]
+    sizes = ((len(report.implementations), "implementation"), (len(report.levels), "level"))
+    facts = [f"exit status {status}", *(numbered(number, noun) for number, noun in sizes)]
     if report.results.footer is not None:
         facts.append(seconds_text(report.results.footer.seconds))
     if header.started:
@@ -293,7 +291,9 @@ def _legend() -> Markup:
 
 
 def _pairs(values: Mapping[str, str]) -> Markup:
-    return tag("dl", *(join(tag("dt", str(key)), tag("dd", str(value))) for key, value in values.items()))
+    return tag(
+        "dl", *(join(tag("dt", str(key)), tag("dd", str(value))) for key, value in values.items() if value)
+    )
 
 
 def _outcome(word: str) -> Outcome | str:

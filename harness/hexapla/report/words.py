@@ -76,8 +76,13 @@ def headline(status: int, counts: Mapping[str, int]) -> str:
             return (
                 "Nothing was checked" if not counts else "Some checks were skipped, and --strict refuses that"
             )
-        return f"{bad} of {sum(counts.values())} checks did not hold"
+        return f"{bad} of {numbered(sum(counts.values()), 'check')} did not hold"
     return "The run did not finish"
+
+
+def numbered(number: int, noun: str) -> str:
+    """ "1 level", "2 levels"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def labelled_figures(figures: Mapping[str, Figure]) -> Iterator[tuple[str, str]]:
