@@ -54,10 +54,8 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--bounds", metavar="NAME|FILE", help=f"bounds of a pair (our runs: {DEFAULT_BOUNDS})"
     )
-    parser.add_argument("--floor", type=Path, metavar="FILE", help="a measured rounding floor: it bounds")
-    parser.add_argument(
-        "--envelope", type=Path, metavar="FILE", help="a measured seed envelope: it only sizes"
-    )
+    parser.add_argument("--floor", metavar="NAME|FILE", help="a measured rounding floor: it bounds")
+    parser.add_argument("--envelope", metavar="NAME|FILE", help="a measured seed envelope: it only sizes")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)
 

@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -55,14 +56,17 @@ def save_floor(path: Path, floor: RoundingFloor | SeedEnvelope) -> None:
         file.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def load_rounding_floor(path: Path) -> RoundingFloor:
-    """Raises BoundsError when the file is no rounding floor, a seed envelope above all."""
-    return RoundingFloor(*_floor(path, _KINDS[RoundingFloor]))
+def load_rounding_floor(name: str | Path) -> RoundingFloor:
+    """A shipped one by its name (`torch_tiny`), or any file by its path (it ends in .json).
+
+    Raises BoundsError when the file is no rounding floor, a seed envelope above all.
+    """
+    return RoundingFloor(*_floor(name, _KINDS[RoundingFloor]))
 
 
-def load_seed_envelope(path: Path) -> SeedEnvelope:
-    """Raises BoundsError when the file is no seed envelope, a rounding floor above all."""
-    return SeedEnvelope(*_floor(path, _KINDS[SeedEnvelope]))
+def load_seed_envelope(name: str | Path) -> SeedEnvelope:
+    """The same for a seed envelope. Raises BoundsError when the file is none, a rounding floor above all."""
+    return SeedEnvelope(*_floor(name, _KINDS[SeedEnvelope]))
 
 
 def _bounds(document: Mapping[str, Any]) -> Bounds:
@@ -101,7 +105,10 @@ def _refuse_keys(value: Mapping[str, Any], keys: set[str], called: str) -> None:
         raise BoundsError(f"{called} has an unknown key {', '.join(unknown)}")
 
 
-def _floor(path: Path, kind: str) -> tuple[Mapping[str, float], int, Provenance]:
+def _floor(name: str | Path, kind: str) -> tuple[Mapping[str, float], int, Provenance]:
+    path: Traversable = Path(name)
+    if not str(name).endswith(".json"):
+        path = files("hexapla.envelope").joinpath("floors", f"{name}.json")
     try:
         value = json.loads(path.read_text("utf-8"))
         found = value.get("kind")
