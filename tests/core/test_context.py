@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import platform
 import threading
 import time
 from pathlib import Path
@@ -177,6 +179,26 @@ def test_error_text_belongs_to_the_failing_call(core: Core, context: int) -> Non
     for worker in workers:
         worker.join()
     assert foreign == []
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the number of FE_UPWARD is x86-64's")
+def test_the_callers_rounding_mode_does_not_come_along(core: Core) -> None:
+    """A caller that rounds upward, and workers made by its call: 1 + 2^-30 must still round to 1."""
+    upward = 0x800
+    libm = ctypes.CDLL("libm.so.6")
+
+    def work() -> float:
+        context = core.context()
+        tensor = core.tensor(context, [1.0])
+        assert libm.fesetround(upward) == 0
+        core.call("tensor_add_in_place", tensor, 2.0**-30)
+        libm.fesetround(0)
+        value = float(core.read(tensor)[0])
+        core.release("tensor", tensor)
+        core.release("context", context)
+        return value
+
+    assert in_thread(work) == 1.0
 
 
 def test_threads_follow_contexts_not_callers(core: Core) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -207,6 +208,37 @@ def test_spilled_buffers_hold_their_values_and_are_counted(core: Core) -> None:
     assert (core.memory(context).live_bytes, core.memory(context).spilled_bytes) == (32, 0)
     core.release("tensor", near)
     core.release("context", context)
+
+
+def test_operations_on_spilled_tensors_give_the_same_bits_and_are_recorded(
+    core: Core, tmp_path: Path
+) -> None:
+    """A linear map forward and backward, all past the limit: values as without, each touch copied."""
+    generator = np.random.default_rng(3)
+    x, w = generator.standard_normal((5, 7)), generator.standard_normal((3, 7))
+
+    def run(**options: object) -> tuple[bytes, bytes, int]:
+        context = core.context(**options)
+        tape = core.make("tape_create", context)
+        inputs = [core.tensor(context, x), core.tensor(context, w)]
+        core.call("tape_watch", tape, inputs[1], 0)
+        out = core.make("linear", tape, *inputs)
+        core.call("tape_backward", tape, out, 0)
+        gradient = core.make("tape_gradient", tape, inputs[1])
+        values = core.read(out).tobytes(), core.read(gradient).tobytes(), core.memory(context).spilled_bytes
+        core.release("tape", tape)
+        core.release("tensor", *inputs, out, gradient)
+        core.release("context", context)
+        return values
+
+    path = tmp_path / "ledger.bin"
+    plain, spilled = run(), run(memory_limit=4, flags=core.lib.HXP_SPILL, ledger_path=path)
+    assert plain[:2] == spilled[:2]
+    assert (plain[2], spilled[2]) == (0, 4 * (5 * 7 + 3 * 7 + 5 * 3 + 3 * 7))
+    # The record's operation lies at byte 52; writing both inputs alone copies four times.
+    ring = np.fromfile(path, dtype=np.uint8, offset=4096)[: 64 * 200].reshape(-1, 64)
+    operations = ring[:, 52:54].copy().view(np.uint16).ravel()
+    assert (operations == core.lib.HXP_OPERATION_SPILL).sum() >= 4
 
 
 def test_new_tensors_are_zero_whatever_lay_there_before(core: Core, context: int) -> None:

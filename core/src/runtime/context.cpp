@@ -128,7 +128,6 @@ void Context::record(std::uint16_t operation, std::uint64_t handle, std::int64_t
 
 void Context::allocate(Buffer& buffer, std::size_t bytes, Contents contents) {
   if (bytes > static_cast<std::size_t>(INT64_MAX) / 2) fail_allocation(bytes);
-  count(account_, &MemoryAccount::allocations);
   const bool injected = allocation_is_to_fail();
   const auto attempt = [&] { return !injected && try_allocate(buffer, bytes, contents); };
   if (attempt()) return;
@@ -157,6 +156,7 @@ bool Context::try_allocate(Buffer& buffer, std::size_t bytes, Contents contents)
     return false;
   }
   ByteTally::count(signed_bytes);
+  count(account_, &MemoryAccount::allocations);
   buffer.context_ = this;
   buffer.data_ = memory;
   buffer.bytes_ = bytes;
@@ -193,6 +193,7 @@ bool Context::spill(Buffer& buffer, std::size_t bytes, Contents contents) noexce
   }
   account_.take(signed_bytes, true);
   ByteTally::count(signed_bytes);
+  count(account_, &MemoryAccount::allocations);
   buffer.context_ = this;
   buffer.data_ = memory;
   buffer.host_ = host;

@@ -119,8 +119,7 @@ void Ledger::write(hxp_ledger_record record) noexcept {
   const std::uint64_t slot = number % HXP_LEDGER_CAPACITY;
   if (!backed(slot)) return;
   hxp_ledger_record& place = records_[slot];
-  atomic(place.sequence).store(0, std::memory_order_relaxed);  // a reader in between sees a torn record, not two halves
-  std::atomic_thread_fence(std::memory_order_release);
+  atomic(place.sequence).exchange(0, std::memory_order_acq_rel);  // a reader in between sees a torn record, not two halves
   record.sequence = 0;
   std::memcpy(&place, &record, offsetof(hxp_ledger_record, sequence));
   atomic(place.sequence).store(number + 1, std::memory_order_release);
