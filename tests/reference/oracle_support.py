@@ -7,6 +7,8 @@ reader shows.
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
 import subprocess
@@ -60,6 +62,8 @@ CONFIG: dict[str, Any] = {
     "attention_bias": False,
 }
 ADDED = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>")
+COMMAND = [sys.executable, "-m", "hexapla.reference.oracle"]
+ENDS = ("done", "skipped", "error", "bye")
 
 Event = dict[str, Any]
 
@@ -82,9 +86,8 @@ def speak(*lines: bytes, bye: bool = True) -> tuple[list[Event], int]:
 
     One by one, because the end of stdin stops a run.
     """
-    command = [sys.executable, "-m", "hexapla.reference.oracle"]
     events: list[Event] = []
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None and process.stdout is not None
         for line in [*lines, request("bye", "bye")] if bye else lines:
             process.stdin.write(line)
@@ -94,7 +97,7 @@ def speak(*lines: bytes, bye: bool = True) -> tuple[list[Event], int]:
                 if not answer:
                     break
                 events.append(json.loads(answer))
-                if events[-1]["event"] in ("done", "skipped", "error", "bye"):
+                if events[-1]["event"] in ENDS:
                     break
         process.stdin.close()
         rest = process.stdout.read()
@@ -104,13 +107,34 @@ def speak(*lines: bytes, bye: bool = True) -> tuple[list[Event], int]:
 
 
 def ask(name: str, **keys: Any) -> list[Event]:
-    """The events of a single request, without `bye`'s."""
-    events, _ = speak(request(name, **keys))
-    return [event for event in events if event["event"] != "bye"]
+    """The events of a single request to a process that all tests share, as a trainer must stay alive."""
+    process = _shared_process()
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(request(name, **keys))
+    process.stdin.flush()
+    events: list[Event] = []
+    while not events or events[-1]["event"] not in ENDS:
+        events.append(json.loads(process.stdout.readline()))
+    return events
+
+
+@functools.cache
+def _shared_process() -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    atexit.register(process.communicate)
+    return process
 
 
 def of_kind(events: list[Event], kind: str) -> list[Event]:
     return [event for event in events if event["event"] == kind]
+
+
+def without_time(events: list[Event]) -> list[Event]:
+    """The events less what two equal runs may differ in."""
+    return [
+        {key: value for key, value in event.items() if key not in ("milliseconds", "path")}
+        for event in events
+    ]
 
 
 def operators(
