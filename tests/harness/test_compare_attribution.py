@@ -77,3 +77,8 @@ def test_silence_is_not_agreement() -> None:
     found = attribute(STACKS, [Agreement("go", "torch", None)])
     assert found.axis is Axis.NONE
     assert "nothing is known" in found.words
+
+
+def test_siblings_that_were_never_compared_do_not_stand_together() -> None:
+    pairs = [Agreement("go", "c", False), Agreement("python", "c", False)]
+    assert attribute(STACKS, pairs).axis is Axis.AMBIGUOUS
