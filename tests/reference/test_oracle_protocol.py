@@ -28,13 +28,14 @@ UNREADABLE = {
 }
 
 
-@pytest.mark.parametrize("line", UNREADABLE.values(), ids=UNREADABLE.keys())
-def test_an_unreadable_request_is_answered_and_survived(line: bytes) -> None:
-    """It ends in `error` with id "" and its line number; the next request works; the exit status is 2."""
-    events, status = speak(line + b"\n", request("hello", "after"))
-    assert (events[0]["id"], events[0]["event"], events[0]["status"]) == ("", "error", "request")
-    assert events[0]["where"] == "stdin:1" and "\n" not in events[0]["message"]
-    assert [event["event"] for event in events[1:]] == ["hello", "done", "bye"]
+def test_unreadable_requests_are_answered_and_survived() -> None:
+    """Each ends in `error` with id "" and its line number; the next request works; the exit status is 2."""
+    events, status = speak(*(line + b"\n" for line in UNREADABLE.values()), request("hello", "after"))
+    errors = dict(zip(UNREADABLE, events, strict=False))
+    for number, (name, error) in enumerate(errors.items(), start=1):
+        assert (error["id"], error["event"], error["status"]) == ("", "error", "request"), name
+        assert error["where"] == f"stdin:{number}" and "\n" not in error["message"], name
+    assert [event["event"] for event in events[len(errors) :]] == ["hello", "done", "bye"]
     assert status == 2
 
 
