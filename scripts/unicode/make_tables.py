@@ -38,7 +38,7 @@ VOWELS, TAILS = 21, 28
 CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 FOLDS = {"'{}": "dmstDMST\u017f", "'{}e": "rvRV", "'r{}": "eE", "'v{}": "eE", "'{}l": "lL", "'l{}": "lL"}
 
-HEADER = """// Character classes and canonical (de)composition as tokenizers {version} sees them, for unicode.cpp.
+HEADER = """// Character classes, decompositions and compositions as tokenizers {version} has them.
 // Made by scripts/unicode/make_tables.py: edit that script, never this file.
 #pragma once
 
@@ -101,10 +101,10 @@ def members(pattern: str) -> list[int]:
     return [POINTS[index] for begin, end in runs for index in range(begin, end)]
 
 
-def each(normalise: Callable[[str], str]) -> dict[int, str]:
-    """What every code point but the newline becomes alone."""
+def each(normalise: Callable[[str], str], shape: str = "{}") -> dict[int, str]:
+    """What the shape becomes with every code point but the newline in it."""
     points = [c for c in POINTS if c != 0x0A]
-    out = normalise("\n".join(map(chr, points))).split("\n")
+    out = normalise("\n".join(shape.replace("{}", chr(c)) for c in points)).split("\n")
     if len(out) != len(points):
         raise SystemExit("the normaliser made or removed a newline")
     return dict(zip(points, out, strict=True))
@@ -117,22 +117,24 @@ def sorts_before(left: str, right: str) -> bool:
 
 def mark_orders(decomposed: dict[int, str]) -> list[tuple[int, int, int]]:
     """Ranges of non-starters with the rank of their combining class, ordered as the library orders them."""
+    # A non-starter changes places with a mark of a higher class before it, or of a lower class behind it.
+    behind, before = each(NFD, HIGHEST_MARK + "{}"), each(NFD, "{}" + LOWEST_MARK)
     marks = [
         chr(c)
-        for c, d in decomposed.items()
-        if d == chr(c) and (sorts_before(chr(c), HIGHEST_MARK) or sorts_before(LOWEST_MARK, chr(c)))
+        for c, alone in decomposed.items()
+        if alone == chr(c) and (behind[c] == chr(c) + HIGHEST_MARK or before[c] == LOWEST_MARK + chr(c))
     ]
 
     def compare(a: str, b: str) -> int:
         return -1 if sorts_before(a, b) else int(sorts_before(b, a))
 
     order: dict[int, int] = {}
-    rank, before = 0, ""
+    rank, last = 0, ""
     for mark in sorted(marks, key=functools.cmp_to_key(compare)):
-        if not before or sorts_before(before, mark):
+        if not last or sorts_before(last, mark):
             rank += 1
         order[ord(mark)] = rank
-        before = mark
+        last = mark
     result = []
     for value in range(1, rank + 1):
         result += [(a, b, value) for a, b in ranges(sorted(c for c, r in order.items() if r == value))]
@@ -179,11 +181,15 @@ def check_hangul(decomposed: dict[int, str]) -> None:
 
 
 def check_folds() -> None:
+    cells = "\n".join(f"'{chr(c)}" for c in POINTS)
+    alone = {cells[end - 1] for begin, end in matched(CONTRACTIONS, cells) if end - begin == 2}
+    candidates = {chr(c) for c in members("(?i:[a-z])")} | alone
+
+    def is_contraction(text: str) -> bool:
+        return list(matched(CONTRACTIONS, text)) == [(0, len(text))]
+
     for shape, letters in FOLDS.items():
-        cells = [shape.format(chr(c)) for c in POINTS]
-        width = len(cells[0]) + 1
-        runs = matched(CONTRACTIONS, "\n".join(cells))
-        found = {chr(POINTS[begin // width]) for begin, end in runs if end - begin == width - 1}
+        found = {c for c in candidates if is_contraction(shape.format(c))}
         if found != set(letters):
             raise SystemExit(f"a contraction {shape} is matched by {sorted(found)}")
 

@@ -122,6 +122,7 @@ void HeaderReader::read_offsets(TensorEntry& entry, Value value) const {
 }
 
 void HeaderReader::read_metadata(Value value, Metadata& metadata) const {
+  if (value.type() == Type::null) return;  // MLX writes null where there is none
   if (value.type() != Type::object) refuse("__metadata__ is ", json::type_name(value.type()), ", not an object");
   value.each_member([&](std::string_view key, Value item) {
     if (item.type() != Type::string) refuse("__metadata__ ", quoted(key), " is ", json::type_name(item.type()), ", not a string");

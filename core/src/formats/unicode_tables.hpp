@@ -1,4 +1,4 @@
-// Character classes and canonical (de)composition as tokenizers 0.23.3 sees them, for unicode.cpp.
+// Character classes, decompositions and compositions as tokenizers 0.23.3 has them.
 // Made by scripts/unicode/make_tables.py: edit that script, never this file.
 #pragma once
 
