@@ -62,6 +62,13 @@ def test_refused_bounds(tmp_path: Path, text: str, words: str) -> None:
     assert "own.toml" in str(caught.value) and "\n" not in str(caught.value)
 
 
+def test_the_shipped_floor_is_far_inside_the_shipped_bounds() -> None:
+    floor, bounds = load_rounding_floor("torch_tiny"), load_bounds("paired_tiny")
+    ratios = [bound.value / floor.figures[bound.name] for bound in bounds if bound.name in floor.figures]
+    assert floor.runs >= 8 and len(ratios) == 6
+    assert all(40 < ratio < 1000 for ratio in ratios)
+
+
 def test_no_such_set() -> None:
     with pytest.raises(BoundsError, match="there are core_bits, paired_tiny"):
         load_bounds("absent")
