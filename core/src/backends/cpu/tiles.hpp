@@ -12,10 +12,10 @@ struct Tiles {
   Index count() const { return row_blocks * column_blocks; }
 };
 
-// Tiles for a result (m, n) whose elements cost k multiplications each. A tile has some 4 million of them, for packing and hand-over to
+// Tiles for a result (m, n) whose elements cost k multiplications each. A tile has some 8 million of them, for packing and hand-over to
 // weigh little, and at most 512 columns, for the packed operand to stay in cache.
 inline Tiles product_tiles(Index m, Index n, Index k) {
-  constexpr Index wanted = 4 << 20;
+  constexpr Index wanted = 8 << 20;
   Tiles tiles{};
   tiles.columns = n <= 512 ? std::max<Index>(n, 1) : even_block(n, 256, 16);
   const Index row_cost = std::max<Index>(tiles.columns * k, 1);
