@@ -1,11 +1,14 @@
-"""The operations in NumPy float64, forward and backward written out from docs/spec.md: what the core's results are measured against.
+"""The operations in NumPy float64, forward and backward written out from docs/spec.md: what the core's results are
+measured against.
 
-Each operation is a class with `forward(inputs, **attributes)` and `backward(inputs, incoming, **attributes)`, the latter giving one
-gradient per input. test_ops.py holds the backward functions to finite differences of the forward ones. Nothing here may use the core.
+Each operation is a class with `forward(inputs, **attributes)` and `backward(inputs, incoming, **attributes)`, the
+latter giving one gradient per input. test_ops.py holds the backward functions to finite differences of the forward
+ones. Nothing here may use the core.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -97,7 +100,7 @@ class Attention:
         q, k, v = inputs
         group = q.shape[1] // k.shape[1]
         out = np.zeros_like(q)
-        for first, last in zip(starts[:-1], starts[1:], strict=True):
+        for first, last in itertools.pairwise(starts):
             if first < last:
                 part = slice(first, last)
                 weights = Attention.weights(q[part], np.repeat(k[part], group, 1), causal)
@@ -109,7 +112,7 @@ class Attention:
         q, k, v = inputs
         group = q.shape[1] // k.shape[1]
         dq, dk, dv = np.zeros_like(q), np.zeros_like(k), np.zeros_like(v)
-        for first, last in zip(starts[:-1], starts[1:], strict=True):
+        for first, last in itertools.pairwise(starts):
             if first == last:
                 continue
             part = slice(first, last)
@@ -232,7 +235,9 @@ OPERATIONS: dict[str, Any] = {
 }
 
 
-def differences(operation: Any, inputs: Sequence[Array], incoming: Array, attributes: dict[str, Any], wanted: int) -> Array:
+def differences(
+    operation: Any, inputs: Sequence[Array], incoming: Array, attributes: dict[str, Any], wanted: int
+) -> Array:
     """The gradient at input number `wanted` by central differences of the forward function."""
     x = inputs[wanted]
     gradient = np.zeros_like(x)

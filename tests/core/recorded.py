@@ -1,5 +1,5 @@
-"""One operation through the core: forward and backward by name, with everything released at the end. Shared by the tests of operations,
-tape and optimizer."""
+"""One operation through the core: forward and backward by name, with everything released at the end. Shared by the
+tests of operations, tape and optimizer."""
 
 from __future__ import annotations
 
@@ -15,14 +15,18 @@ def arguments(name: str, attributes: dict[str, Any]) -> list[Any]:
     """The attributes as hxp_<name> takes them, in its order: id arrays, then their count, then numbers."""
     arrays = [np.asarray(attributes[key], np.int32).tolist() for key in IDS if key in attributes]
     given: list[Any] = [*arrays, len(arrays[0])] if arrays else []
-    return given + [attributes[key] for key in ("epsilon", "scale", "theta", "causal", "factor", "axis") if key in attributes]
+    return given + [
+        attributes[key]
+        for key in ("epsilon", "scale", "theta", "causal", "factor", "axis")
+        if key in attributes
+    ]
 
 
 def apply(core: Any, tape: int, name: str, tensors: Sequence[int], attributes: dict[str, Any]) -> int:
     return core.make(name, tape, *tensors, *arguments(name, attributes))
 
 
-def run(
+def run(  # noqa: PLR0913, PLR0917 (an operation's own arguments come on top)
     core: Any,
     context: int,
     name: str,

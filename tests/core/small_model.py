@@ -1,5 +1,6 @@
-"""One decoder layer with everything that a training step uses, built from raw calls: the subject of the tests that look at whole backward
-passes (bits for any number of workers, memory given back after any failure). Sizes are odd on purpose and reach past one tile."""
+"""One decoder layer with everything that a training step uses, built from raw calls: the subject of the tests that look
+at whole backward passes (bits for any number of workers, memory given back after any failure). Sizes are odd on
+purpose and reach past one tile."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-ROWS, WIDTH, HEADS, KV_HEADS, HEAD, INNER, WORDS, RANK = 301, 64, 4, 2, 16, 160, 331, 4
+ROWS, WORDS, WIDTH, INNER, RANK = 301, 331, 64, 160, 4
+HEADS, KV_HEADS, HEAD = 4, 2, 16
 STARTS = [0, 120, 121, 290]
 THETA, EPSILON = 1e6, 1e-6
 
@@ -17,7 +19,7 @@ def values(*shape: int, seed: int = 0) -> Any:
 
 
 class SmallModel:
-    """Parameters and a tape on one context. step() goes forward and back once; close() releases everything."""
+    """Parameters and a tape on one context. step() goes forward and back once; close() releases all."""
 
     def __init__(self, core: Any, context: int) -> None:
         self.core = core

@@ -1,4 +1,4 @@
-"""Gradient norm, clip and AdamW: the exact values of CASES.md E4 and E5, float64 for random lists, refusals."""
+"""Gradient norm, clip and AdamW: the exact values of CASES.md E4 and E5, float64 for random lists, what is refused."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def test_e5_resume(core: Any, context: int, stop_after: int | None) -> None:
 
 
 def test_lists_against_float64(core: Any, context: int) -> None:
-    """Three steps over tensors of many sizes, an empty one and one of several chunks included: each step is computed in f64 from
-    the f32 values before it and rounded once, so that one ulp is all that may part them."""
+    """Three steps over tensors of many sizes, an empty one and one of several chunks included: each step is computed in
+    f64 from the f32 values before it and rounded once, so that one ulp is all that may part them."""
     generator = np.random.default_rng(5)
     shapes = [(3,), (0,), (17, 5), (20001,), (8, 128)]
     m, v = ([np.zeros(shape) for shape in shapes] for _ in range(2))
@@ -87,7 +87,9 @@ def test_lists_against_float64(core: Any, context: int) -> None:
             change = 1e-3 * (m_now / (1 - 0.9**step)) / (np.sqrt(v_now / (1 - 0.999**step)) + 1e-8)
             p[number] = rounded(p[number] * (1 - 1e-3 * 0.1) - change)
             m[number], v[number] = rounded(m_now), rounded(v_now)
-        core.call("adamw_step", options(core, step, learning_rate=1e-3, weight_decay=0.1), *tensors, len(shapes))
+        core.call(
+            "adamw_step", options(core, step, learning_rate=1e-3, weight_decay=0.1), *tensors, len(shapes)
+        )
         for group, truths in ((0, p), (2, m), (3, v)):
             for number, tensor in enumerate(tensors[group]):
                 got = core.read(tensor)
@@ -148,7 +150,9 @@ def test_refused_lists(core: Any, context: int) -> None:
         core.call("gradient_norm", core.ffi.NULL, 0, out)
     with pytest.raises(Exception, match=r"HXP_INVALID_ARGUMENT: gradients\[0\] is not contiguous"):
         core.call("gradient_norm", [turned], 1, out)
-    with pytest.raises(Exception, match=r"HXP_INVALID_ARGUMENT: exp_avgs\[0\] has shape \(5\), parameters\[0\] \(2, 3\)"):
+    with pytest.raises(
+        Exception, match=r"HXP_INVALID_ARGUMENT: exp_avgs\[0\] has shape \(5\), parameters\[0\] \(2, 3\)"
+    ):
         core.call("adamw_step", options(core, 1), [x], [x], [other], [x], 1)
     with pytest.raises(Exception, match="HXP_INVALID_ARGUMENT: clip_norm is 0"):
         core.call("gradient_clip", [x], 1, 2.0, 0.0, core.ffi.NULL)
