@@ -240,6 +240,44 @@ def test_merges_written_as_text(core: Core, tmp_path: Path, small: dict[str, Any
         assert differences(tokenizer, Reference(small), texts(8, 20_000)) == []
 
 
+def test_contractions_end_a_piece(core: Core, tmp_path: Path, small: dict[str, Any]) -> None:
+    """Merges that would join a contraction with the letter behind it, U+017F (an s when case is folded) included.
+
+    Where no merge crosses the end of a piece, a wrong end shows in no id.
+    """
+    content = json.loads(json.dumps(small))
+    vocabulary, merges = content["model"]["vocab"], [["\u00c5", "\u00bf"], ["\u00c5\u00bf", "z"]]
+    merges += [[letter, "z"] for letter in "sStTmMdDeElL"]
+    for pair in merges:
+        vocabulary.setdefault("".join(pair), len(vocabulary) + 100)
+    content["model"]["merges"] = merges
+    ends = [
+        "s",
+        "S",
+        "\u017f",
+        "t",
+        "T",
+        "m",
+        "M",
+        "d",
+        "D",
+        "re",
+        "rE",
+        "Ve",
+        "ll",
+        "lL",
+        "l\u017f",
+        "r",
+        "k",
+    ]
+    samples = [
+        f"{before}'{end}{after}" for before in ("", "a", " ") for end in ends for after in ("z", "zz", "")
+    ]
+    with Tokenizer(core, write_json(tmp_path, content)) as tokenizer:
+        assert differences(tokenizer, Reference(content), iter(samples)) == []
+        assert tokenizer.encode("'\u017fz") == [vocabulary["'"], vocabulary["\u00c5\u00bf"], vocabulary["z"]]
+
+
 def _drop_byte(content: dict[str, Any]) -> None:
     del content["model"]["vocab"]["A"]
 
