@@ -211,11 +211,12 @@ def test_threads_follow_contexts_not_callers(core: Core) -> None:
     context = core.context(threads=2)
     tensor = core.empty(context, 4)
     assert threads() == before  # nothing computed yet
+    core.call("tensor_add_in_place", tensor, 0.0)
+    tasks = len(list(Path("/proc/self/task").iterdir()))
     for _ in range(10):
         in_thread(lambda: core.call("tensor_add_in_place", tensor, 1.0))
-    tasks = len(list(Path("/proc/self/task").iterdir()))
-    in_thread(lambda: core.call("tensor_add_in_place", tensor, 0.0))
-    assert len(list(Path("/proc/self/task").iterdir())) == tasks
+    # One more at most: the kernel may still list a caller that has just ended.
+    assert len(list(Path("/proc/self/task").iterdir())) <= tasks + 1
     assert threads() == before + 2
     assert core.read(tensor).tolist() == [10.0] * 4
     core.release("tensor", tensor)
