@@ -1,9 +1,9 @@
-"""The operations in NumPy float64, forward and backward written out from docs/spec.md: what the core's results are
-measured against.
+"""The operations in NumPy float64, forward and backward written out from docs/spec.md: what the core's
+results are measured against.
 
-Each operation is a class with `forward(inputs, **attributes)` and `backward(inputs, incoming, **attributes)`, the
-latter giving one gradient per input. test_ops.py holds the backward functions to finite differences of the forward
-ones. Nothing here may use the core.
+Each operation is a class with `forward(inputs, **attributes)` and `backward(inputs, incoming, **attributes)`,
+the latter giving one gradient per input. test_ops.py holds the backward functions to finite differences of
+the forward ones. Nothing here may use the core.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""One operation through the core: forward and backward by name, with everything released at the end. Shared by the
-tests of operations, tape and optimizer."""
+"""One operation through the core: forward and backward by name, with everything released at the end. Shared
+by the tests of operations, tape and optimizer."""
 
 from __future__ import annotations
 
