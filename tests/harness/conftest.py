@@ -41,14 +41,16 @@ def trainer(tmp_path: Path) -> Iterator[MakeTrainer]:
 def binding(tmp_path: Path) -> MakeBinding:
     """Makes a folder with a binding.toml around a fake, or around the oracle under another name."""
 
-    def make(fake: str, name: str = "", silence_s: float = 20.0, stack: str = "other") -> Path:
+    def make(
+        fake: str, name: str = "", silence_s: float = 20.0, stack: str = "other", words: str = ""
+    ) -> Path:
         folder = tmp_path / "bindings" / (name or fake).replace("_", "-")
         folder.mkdir(parents=True)
         run = '["{python}", "-m", "hexapla.reference.oracle"]'
         if fake != "oracle":
             shutil.copy(FAKES / "speak.py", folder)
             shutil.copy(FAKES / f"{fake}.py", folder / "trainer.py")
-            run = '["{python}", "{source}/trainer.py"]'
+            run = f'["{{python}}", "{{source}}/trainer.py", "{words}"]'
         lines = [
             "protocol = 1",
             f'name = "{folder.name}"',

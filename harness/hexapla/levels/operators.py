@@ -83,7 +83,7 @@ class Operators(Level[Computed]):
         refused = [event for event in answer.events if isinstance(event, CaseResult) and not event.ok]
         try:
             results: dict[str, Array] = load_file(output)
-        except (OSError, SafetensorError, KeyError, ValueError) as error:
+        except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
             return Computed({}, f"its output cannot be read: {error}")
         if refused:
             more = f"; {len(refused)} of {len(cases)} cases" if len(refused) > 1 else ""

@@ -93,7 +93,8 @@ class Run:
                 participant.session.close()
             except TrainerFailure as failure:
                 # How a process ends belongs to the last thing it was asked; what failed before counts more.
-                finding = finding if finding is not None else _of_failure(participant.name, failure)
+                if finding is None or finding.outcome is Outcome.SKIPPED:
+                    finding = _of_failure(participant.name, failure)
         self.hooks.end(participant.name, level.name)
         return _Observation(answer, finding, seconds)
 
