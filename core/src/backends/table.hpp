@@ -22,27 +22,27 @@ using Index = std::int64_t;
 struct Queue {};
 
 struct View {
-  const float *data = nullptr;
+  const float* data = nullptr;
   std::uint32_t rank = 0;
   Index shape[8] = {};
   Index strides[8] = {};
 };
 
 struct Gradient {
-  float *data = nullptr;
+  float* data = nullptr;
   bool accumulate = false;
   explicit operator bool() const { return data != nullptr; }
 };
 
 struct FillArgs {
-  float *out;
+  float* out;
   Index count;
   float value;
 };
 
 // target (+)= source.
 struct MoveArgs {
-  const float *source;
+  const float* source;
   Gradient target;
   Index count;
 };
@@ -55,32 +55,32 @@ struct GatherArgs {
 
 // base (+)= incoming, each element at the place of `base` that the view (shape, strides, from base's first element) reads it from.
 struct ScatterArgs {
-  const float *incoming;
-  View places; // data is not used; the strides reach into base
+  const float* incoming;
+  View places;  // data is not used; the strides reach into base
   Index offset;
   Gradient base;
   Index base_count;
 };
 
 struct EmbeddingArgs {
-  const float *table; // (vocabulary, width)
-  const std::int32_t *ids;
+  const float* table;  // (vocabulary, width)
+  const std::int32_t* ids;
   Index count, width;
-  float *out; // (count, width)
+  float* out;  // (count, width)
 };
 
 struct EmbeddingBackwardArgs {
-  const float *incoming; // (count, width)
-  const std::int32_t *ids;
+  const float* incoming;  // (count, width)
+  const std::int32_t* ids;
   Index count, width, vocabulary;
   Gradient table;
 };
 
 struct RmsNormArgs {
-  const float *x, *gain; // (rows, width), (width)
+  const float *x, *gain;  // (rows, width), (width)
   double epsilon;
   Index rows, width;
-  float *out;
+  float* out;
 };
 
 struct RmsNormBackwardArgs {
@@ -88,7 +88,7 @@ struct RmsNormBackwardArgs {
   double epsilon;
   Index rows, width;
   Gradient x_gradient, gain_gradient;
-  void *scratch;
+  void* scratch;
 };
 
 // out (+)= op(a) op(b): a is (m, k), stored (k, m) when transposed; b is (k, n), stored (n, k) when transposed.
@@ -100,11 +100,11 @@ struct ProductArgs {
 };
 
 struct LoraLinearArgs {
-  const float *x, *w, *a, *b; // (rows, in), (out, in), (rank, in), (out, rank)
+  const float *x, *w, *a, *b;  // (rows, in), (out, in), (rank, in), (out, rank)
   double scale;
   Index rows, in, out, rank;
-  float *projected; // (rows, rank): x aᵀ; backward needs it
-  float *result;    // (rows, out)
+  float* projected;  // (rows, rank): x aᵀ; backward needs it
+  float* result;  // (rows, out)
 };
 
 struct LoraLinearBackwardArgs {
@@ -112,40 +112,40 @@ struct LoraLinearBackwardArgs {
   double scale;
   Index rows, in, out, rank;
   Gradient x_gradient, w_gradient, a_gradient, b_gradient;
-  void *scratch;
+  void* scratch;
 };
 
 // Rotates each pair (i, i + width/2) by position · theta^(−2i/width); backward is the inverse rotation.
 struct RopeArgs {
-  const float *x; // (rows, heads, width)
-  const std::int32_t *positions;
+  const float* x;  // (rows, heads, width)
+  const std::int32_t* positions;
   double theta;
   Index rows, heads, width;
   bool inverse;
   Gradient out;
-  void *scratch;
+  void* scratch;
 };
 
 struct AttentionArgs {
-  const float *q, *k, *v; // (rows, heads, width), (rows, kv_heads, width) twice
-  const std::int32_t *starts;
+  const float *q, *k, *v;  // (rows, heads, width), (rows, kv_heads, width) twice
+  const std::int32_t* starts;
   Index starts_count;
   bool causal;
   Index rows, heads, kv_heads, width;
-  float *out;        // (rows, heads, width)
-  float *statistics; // (rows, heads, 2): the largest score, 1 / sum of exp(score − largest); backward needs them
+  float* out;  // (rows, heads, width)
+  float* statistics;  // (rows, heads, 2): the largest score, 1 / sum of exp(score − largest); backward needs them
 };
 
 struct AttentionBackwardArgs {
-  AttentionArgs forward; // out and statistics as forward left them
-  const float *incoming;
+  AttentionArgs forward;  // out and statistics as forward left them
+  const float* incoming;
   Gradient q_gradient, k_gradient, v_gradient;
 };
 
 struct SwigluArgs {
   const float *gate, *up;
   Index count;
-  float *out;
+  float* out;
 };
 
 struct SwigluBackwardArgs {
@@ -157,40 +157,40 @@ struct SwigluBackwardArgs {
 struct AddArgs {
   const float *a, *b;
   Index count;
-  float *out;
+  float* out;
 };
 
 // out (+)= x · factor; backward is the same entry.
 struct ScaleArgs {
-  const float *x;
+  const float* x;
   double factor;
   Index count;
   Gradient out;
 };
 
 struct CrossEntropyArgs {
-  const float *h, *w; // (h_rows, width), (vocabulary, width)
+  const float *h, *w;  // (h_rows, width), (vocabulary, width)
   const std::int32_t *rows, *targets;
   Index count, h_rows, width, vocabulary;
-  float *nll;        // (count)
-  double *log_total; // (count): log Σ exp(logit); backward needs it
-  void *scratch;
+  float* nll;  // (count)
+  double* log_total;  // (count): log Σ exp(logit); backward needs it
+  void* scratch;
 };
 
 struct CrossEntropyBackwardArgs {
-  const float *incoming; // (count)
+  const float* incoming;  // (count)
   const float *h, *w;
   const std::int32_t *rows, *targets;
-  const double *log_total;
+  const double* log_total;
   Index count, h_rows, width, vocabulary;
   Gradient h_gradient, w_gradient;
-  void *scratch;
+  void* scratch;
 };
 
 struct SoftmaxArgs {
-  const float *x;
+  const float* x;
   Index rows, width;
-  float *out;
+  float* out;
 };
 
 struct SoftmaxBackwardArgs {
@@ -201,21 +201,21 @@ struct SoftmaxBackwardArgs {
 
 // (outer, count, inner) → (outer, inner), or in backward the other way.
 struct ReduceSumArgs {
-  const float *x;
+  const float* x;
   Index outer, count, inner;
   Gradient out;
 };
 
-struct ListArgs { // tensors that the optimizer handles as one
-  float *const *tensors;
-  const Index *counts;
+struct ListArgs {  // tensors that the optimizer handles as one
+  float* const* tensors;
+  const Index* counts;
   Index tensor_count;
 };
 
 struct SquareSumArgs {
   ListArgs gradients;
-  double *out; // host memory: one sum
-  void *scratch;
+  double* out;  // host memory: one sum
+  void* scratch;
 };
 
 struct MultiplyArgs {
@@ -225,9 +225,9 @@ struct MultiplyArgs {
 
 struct AdamWArgs {
   ListArgs parameters;
-  const float *const *gradients;
-  float *const *exp_avgs;
-  float *const *exp_avg_sqs;
+  const float* const* gradients;
+  float* const* exp_avgs;
+  float* const* exp_avg_sqs;
   double learning_rate, beta1, beta2, epsilon, weight_decay;
   std::uint64_t step;
 };
@@ -235,15 +235,15 @@ struct AdamWArgs {
 // One entry: what runs it, and the scratch bytes that it needs for arguments of these shapes (null = none; of the pointers
 // only host arrays are read: ids, positions, starts, rows, targets lie in host memory on every device).
 template <class Args> struct Entry {
-  void (*run)(Queue &, const Args &) = nullptr;
-  std::uint64_t (*scratch)(const Args &) = nullptr;
+  void (*run)(Queue&, const Args&) = nullptr;
+  std::uint64_t (*scratch)(const Args&) = nullptr;
 
-  std::uint64_t scratch_bytes(const Args &args) const { return scratch ? scratch(args) : 0; }
+  std::uint64_t scratch_bytes(const Args& args) const { return scratch ? scratch(args) : 0; }
 };
 
 struct Table {
   // One hand-over: runs the job on the device's own threads, inside a call on the context, and returns when all that it queued is done.
-  void (*submit)(Context &, FunctionRef<void(Queue &)> job) = nullptr;
+  void (*submit)(Context&, FunctionRef<void(Queue&)> job) = nullptr;
   // Which libraries and kernels compute here, for hxp_build_info.
   const char *(*description)() = nullptr;
 
@@ -276,4 +276,4 @@ struct Table {
   Entry<AdamWArgs> adamw;
 };
 
-} // namespace hexapla::backends
+}  // namespace hexapla::backends

@@ -25,24 +25,24 @@ struct Record {
 };
 
 // Records, longest first; equal ones in order.
-std::vector<Record> records_of(const AttentionArgs &args) {
+std::vector<Record> records_of(const AttentionArgs& args) {
   std::vector<Record> records;
   for (Index i = 0; i + 1 < args.starts_count; ++i)
     if (args.starts[i + 1] > args.starts[i]) records.push_back({args.starts[i], args.starts[i + 1]});
-  std::stable_sort(records.begin(), records.end(), [](const Record &a, const Record &b) { return a.rows() > b.rows(); });
+  std::stable_sort(records.begin(), records.end(), [](const Record& a, const Record& b) { return a.rows() > b.rows(); });
   return records;
 }
 
-Index row_behind_records(const AttentionArgs &args) { return args.starts_count == 0 ? 0 : args.starts[args.starts_count - 1]; }
+Index row_behind_records(const AttentionArgs& args) { return args.starts_count == 0 ? 0 : args.starts[args.starts_count - 1]; }
 
 // How many of the keys from `chunk` on query row `row` sees, at most `keys`.
-Index visible(const AttentionArgs &args, Index row, Index chunk, Index keys) {
+Index visible(const AttentionArgs& args, Index row, Index chunk, Index keys) {
   return args.causal ? std::clamp<Index>(row - chunk + 1, 0, keys) : keys;
 }
 
 // One chunk of scores for one row, turned into weights exp(score − largest) in place; scores behind `seen` become 0 up to `keys`.
 // Updates the running maximum and sum, and returns the factor by which earlier results shrink.
-HXP_CLONES float weigh_row(float *scores, Index seen, Index keys, float &best, double &total) {
+HXP_CLONES float weigh_row(float* scores, Index seen, Index keys, float& best, double& total) {
   Lanes tops = all(negative_infinity);
   Index i = 0;
   for (; i + lane_count <= seen; i += lane_count) {
@@ -71,11 +71,11 @@ HXP_CLONES float weigh_row(float *scores, Index seen, Index keys, float &best, d
   return shrink;
 }
 
-HXP_CLONES void shrink_row(float *row, float factor, Index width) {
+HXP_CLONES void shrink_row(float* row, float factor, Index width) {
   for (Index i = 0; i < width; ++i) row[i] *= factor;
 }
 
-void forward_block(const AttentionArgs &args, const Record &record, Index head, Index block) {
+void forward_block(const AttentionArgs& args, const Record& record, Index head, Index block) {
   alignas(64) float scores[query_block * key_chunk];
   float best[query_block];
   double total[query_block];
@@ -86,8 +86,8 @@ void forward_block(const AttentionArgs &args, const Record &record, Index head, 
   const Index key_stride = args.kv_heads * args.width;
   const Index key_head = head / (args.heads / args.kv_heads);
   const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(args.width)));
-  const float *q = args.q + row * query_stride + head * args.width;
-  float *out = args.out + row * query_stride + head * args.width;
+  const float* q = args.q + row * query_stride + head * args.width;
+  float* out = args.out + row * query_stride + head * args.width;
   std::fill(best, best + rows, negative_infinity);
   std::fill(total, total + rows, 0.0);
   for (Index chunk = record.first; chunk < end; chunk += key_chunk) {
@@ -105,14 +105,14 @@ void forward_block(const AttentionArgs &args, const Record &record, Index head, 
   for (Index i = 0; i < rows; ++i) {
     const float inverse = total[i] == 0 ? 0.0f : static_cast<float>(1.0 / total[i]);
     shrink_row(out + i * query_stride, inverse, args.width);
-    float *statistics = args.statistics + ((row + i) * args.heads + head) * 2;
+    float* statistics = args.statistics + ((row + i) * args.heads + head) * 2;
     statistics[0] = best[i];
     statistics[1] = inverse;
   }
 }
 
 // From scores and d(weights) of one row: scores become weights, `slopes` the gradient at the scores (0 where nothing is seen).
-HXP_CLONES void slope_row(float *scores, float *slopes, Index seen, Index keys, const float *statistics, float mean, float scale) {
+HXP_CLONES void slope_row(float* scores, float* slopes, Index seen, Index keys, const float* statistics, float mean, float scale) {
   const float base = statistics[0] == negative_infinity ? 0.0f : statistics[0];
   const float inverse = statistics[1];
   Index i = 0;
@@ -129,17 +129,17 @@ HXP_CLONES void slope_row(float *scores, float *slopes, Index seen, Index keys, 
   for (i = seen; i < keys; ++i) scores[i] = slopes[i] = 0;
 }
 
-float dot(const float *a, const float *b, Index count) {
+float dot(const float* a, const float* b, Index count) {
   double total = 0;
   for (Index i = 0; i < count; ++i) total += static_cast<double>(a[i]) * static_cast<double>(b[i]);
   return static_cast<float>(total);
 }
 
-void backward_block(const AttentionBackwardArgs &args, const Record &record, Index head, Index block) {
+void backward_block(const AttentionBackwardArgs& args, const Record& record, Index head, Index block) {
   alignas(64) float scores[query_block * key_chunk];
   alignas(64) float slopes[query_block * key_chunk];
   float means[query_block];
-  const AttentionArgs &f = args.forward;
+  const AttentionArgs& f = args.forward;
   const Index row = record.first + block * query_block;
   const Index rows = std::min(query_block, record.last - row);
   const Index end = f.causal ? row + rows : record.last;
@@ -148,7 +148,7 @@ void backward_block(const AttentionBackwardArgs &args, const Record &record, Ind
   const Index key_head = head / (f.heads / f.kv_heads);
   const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(f.width)));
   const Index query_at = row * query_stride + head * f.width;
-  const float *incoming = args.incoming + query_at;
+  const float* incoming = args.incoming + query_at;
   for (Index i = 0; i < rows; ++i) means[i] = dot(incoming + i * query_stride, f.out + query_at + i * query_stride, f.width);
   for (Index chunk = record.first; chunk < end; chunk += key_chunk) {
     const Index keys = std::min(key_chunk, end - chunk);
@@ -171,22 +171,22 @@ void backward_block(const AttentionBackwardArgs &args, const Record &record, Ind
 }
 
 // Zeros in the rows of one key head in one record, where the products add up.
-void clear_head(const Gradient &gradient, const Record &record, Index head, Index heads, Index width) {
+void clear_head(const Gradient& gradient, const Record& record, Index head, Index heads, Index width) {
   if (!gradient || gradient.accumulate) return;
   for (Index row = record.first; row < record.last; ++row) {
-    float *to = gradient.data + (row * heads + head) * width;
+    float* to = gradient.data + (row * heads + head) * width;
     std::fill(to, to + width, 0.0f);
   }
 }
 
-void clear_behind(Queue &queue, const Gradient &gradient, Index first_row, Index rows, Index row_width) {
+void clear_behind(Queue& queue, const Gradient& gradient, Index first_row, Index rows, Index row_width) {
   if (!gradient || gradient.accumulate) return;
   fill(queue, {gradient.data + first_row * row_width, (rows - first_row) * row_width, 0.0f});
 }
 
-} // namespace
+}  // namespace
 
-void attention(Queue &queue, const AttentionArgs &args) {
+void attention(Queue& queue, const AttentionArgs& args) {
   const std::vector<Record> records = records_of(args);
   struct Tile {
     Index record, head, block;
@@ -201,13 +201,13 @@ void attention(Queue &queue, const AttentionArgs &args) {
   clear_behind(queue, {args.out, false}, row_behind_records(args), args.rows, args.heads * args.width);
 }
 
-void attention_backward(Queue &queue, const AttentionBackwardArgs &args) {
-  const AttentionArgs &f = args.forward;
+void attention_backward(Queue& queue, const AttentionBackwardArgs& args) {
+  const AttentionArgs& f = args.forward;
   const std::vector<Record> records = records_of(f);
   const Index group = f.heads / f.kv_heads;
   for_blocks(queue, static_cast<Index>(records.size()) * f.kv_heads, 1, [&](Index first, Index last) {
     for (Index tile = first; tile < last; ++tile) {
-      const Record &record = records[tile / f.kv_heads];
+      const Record& record = records[tile / f.kv_heads];
       const Index key_head = tile % f.kv_heads;
       clear_head(args.k_gradient, record, key_head, f.kv_heads, f.width);
       clear_head(args.v_gradient, record, key_head, f.kv_heads, f.width);
@@ -221,4 +221,4 @@ void attention_backward(Queue &queue, const AttentionBackwardArgs &args) {
   clear_behind(queue, args.v_gradient, behind, f.rows, f.kv_heads * f.width);
 }
 
-} // namespace hexapla::backends::cpu
+}  // namespace hexapla::backends::cpu

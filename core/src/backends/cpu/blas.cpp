@@ -28,10 +28,10 @@ void use_one_thread() {
 // A BLAS sums all k products of an element one after the other; pieces of this many, added up, halve the error of a long sum.
 constexpr Index piece = 128;
 
-} // namespace
+}  // namespace
 
-void multiply(bool transpose_a, bool transpose_b, Index m, Index n, Index k, float alpha, const float *a, Index lda, const float *b,
-              Index ldb, float beta, float *c, Index ldc) {
+void multiply(bool transpose_a, bool transpose_b, Index m, Index n, Index k, float alpha, const float* a, Index lda, const float* b,
+              Index ldb, float beta, float* c, Index ldc) {
   if (m == 0 || n == 0) return;
   if (k == 0) {
     for (Index row = 0; row < m; ++row)
@@ -48,7 +48,7 @@ void multiply(bool transpose_a, bool transpose_b, Index m, Index n, Index k, flo
   }
 }
 
-const char *blas_description() {
+const char* blas_description() {
   static const std::string text = [] {
     use_one_thread();
     std::string config = HXP_BLAS(openblas_get_config)();
@@ -58,4 +58,4 @@ const char *blas_description() {
   return text.c_str();
 }
 
-} // namespace hexapla::backends::cpu
+}  // namespace hexapla::backends::cpu

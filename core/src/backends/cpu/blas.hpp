@@ -7,10 +7,10 @@
 namespace hexapla::backends::cpu {
 
 // c (m, n) = alpha · op(a) op(b) + beta · c, row-major; leading dimensions in elements. k = 0 gives beta · c.
-void multiply(bool transpose_a, bool transpose_b, Index m, Index n, Index k, float alpha, const float *a, Index lda, const float *b,
-              Index ldb, float beta, float *c, Index ldc);
+void multiply(bool transpose_a, bool transpose_b, Index m, Index n, Index k, float alpha, const float* a, Index lda, const float* b,
+              Index ldb, float beta, float* c, Index ldc);
 
 // Which BLAS this is, and the kernel that it chose for this processor.
-const char *blas_description();
+const char* blas_description();
 
-} // namespace hexapla::backends::cpu
+}  // namespace hexapla::backends::cpu

@@ -18,7 +18,7 @@
 #define HXP_INLINE __attribute__((always_inline)) inline
 
 #if defined(__GNUC__)
-#pragma GCC diagnostic ignored "-Wpsabi" // lanes never cross a call that is not inlined
+#pragma GCC diagnostic ignored "-Wpsabi"  // lanes never cross a call that is not inlined
 #endif
 
 namespace hexapla::backends::cpu {
@@ -31,27 +31,27 @@ using WideLanes = double __attribute__((vector_size(64)));
 constexpr Index lane_count = 16;
 constexpr Index wide_count = 8;
 
-HXP_INLINE Lanes load(const float *from) {
+HXP_INLINE Lanes load(const float* from) {
   Lanes lanes;
   std::memcpy(&lanes, from, sizeof lanes);
   return lanes;
 }
 
 // The first `count` (< 16) values, the rest `rest`.
-HXP_INLINE Lanes load_part(const float *from, Index count, float rest) {
+HXP_INLINE Lanes load_part(const float* from, Index count, float rest) {
   float values[lane_count];
   for (Index i = 0; i < lane_count; ++i) values[i] = i < count ? from[i] : rest;
   return load(values);
 }
 
-HXP_INLINE void store(float *to, const Lanes &lanes) { std::memcpy(to, &lanes, sizeof lanes); }
+HXP_INLINE void store(float* to, const Lanes& lanes) { std::memcpy(to, &lanes, sizeof lanes); }
 
-HXP_INLINE void store_part(float *to, const Lanes &lanes, Index count) {
+HXP_INLINE void store_part(float* to, const Lanes& lanes, Index count) {
   std::memcpy(to, &lanes, static_cast<std::size_t>(count) * sizeof(float));
 }
 
 // Eight values widened to f64.
-HXP_INLINE WideLanes load_wide(const float *from) {
+HXP_INLINE WideLanes load_wide(const float* from) {
   HalfLanes half;
   std::memcpy(&half, from, sizeof half);
   return __builtin_convertvector(half, WideLanes);
@@ -59,17 +59,17 @@ HXP_INLINE WideLanes load_wide(const float *from) {
 
 HXP_INLINE Lanes all(float value) { return Lanes{} + value; }
 
-HXP_INLINE double sum(const WideLanes &lanes) {
+HXP_INLINE double sum(const WideLanes& lanes) {
   return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
 }
 
-HXP_INLINE double sum(const Lanes &lanes) {
+HXP_INLINE double sum(const Lanes& lanes) {
   double total = 0;
   for (Index i = 0; i < lane_count; ++i) total += static_cast<double>(lanes[i]);
   return total;
 }
 
-HXP_INLINE float largest(const Lanes &lanes) {
+HXP_INLINE float largest(const Lanes& lanes) {
   float best = lanes[0];
   for (Index i = 1; i < lane_count; ++i) best = lanes[i] > best ? lanes[i] : best;
   return best;
@@ -77,10 +77,10 @@ HXP_INLINE float largest(const Lanes &lanes) {
 
 // e^x within one ulp: Cody and Waite's reduction by ln 2 in two parts (the product with the first is exact), then the polynomial of
 // Cephes' expf; the power of two is applied in two factors so that results reach from infinity down to subnormals and 0.
-HXP_INLINE Lanes exponential(const Lanes &argument) {
+HXP_INLINE Lanes exponential(const Lanes& argument) {
   Lanes x = argument < -110.0f ? all(-110.0f) : argument;
   x = x > 89.0f ? all(89.0f) : x;
-  const float round_to_integer = 12582912.0f; // 1.5 · 2^23
+  const float round_to_integer = 12582912.0f;  // 1.5 · 2^23
   const Lanes shifted = x * 1.44269504088896341f + round_to_integer;
   const Lanes n = shifted - round_to_integer;
   const Lanes r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
@@ -105,4 +105,4 @@ HXP_INLINE Lanes exponential(const Lanes &argument) {
   return p * low_factor * high_factor;
 }
 
-} // namespace hexapla::backends::cpu
+}  // namespace hexapla::backends::cpu

@@ -11,7 +11,7 @@ namespace {
 
 // left (rows, rank) where row blocks are whole: computed inside the tile when the tile has all columns, in a pass of its own otherwise.
 template <class Low, class Full>
-void low_then_full(Queue &queue, const Tiles &tiles, Index rows, Index columns, Low &&low, Full &&full) {
+void low_then_full(Queue& queue, const Tiles& tiles, Index rows, Index columns, Low&& low, Full&& full) {
   if (tiles.column_blocks == 1) {
     for_tiles(queue, tiles, rows, columns, [&](Index row, Index count, Index column, Index width) {
       low(row, count);
@@ -23,16 +23,16 @@ void low_then_full(Queue &queue, const Tiles &tiles, Index rows, Index columns, 
   for_tiles(queue, tiles, rows, columns, full);
 }
 
-} // namespace
+}  // namespace
 
-void lora_linear(Queue &queue, const LoraLinearArgs &args) {
+void lora_linear(Queue& queue, const LoraLinearArgs& args) {
   const float scale = static_cast<float>(args.scale);
   const auto low = [&](Index row, Index rows) {
     multiply(false, true, rows, args.rank, args.in, 1.0f, args.x + row * args.in, args.in, args.a, args.in, 0.0f,
              args.projected + row * args.rank, args.rank);
   };
   const auto full = [&](Index row, Index rows, Index column, Index columns) {
-    float *result = args.result + row * args.out + column;
+    float* result = args.result + row * args.out + column;
     multiply(false, true, rows, columns, args.in, 1.0f, args.x + row * args.in, args.in, args.w + column * args.in, args.in, 0.0f,
              result, args.out);
     multiply(false, true, rows, columns, args.rank, scale, args.projected + row * args.rank, args.rank, args.b + column * args.rank,
@@ -41,19 +41,19 @@ void lora_linear(Queue &queue, const LoraLinearArgs &args) {
   low_then_full(queue, product_tiles(args.rows, args.out, args.in), args.rows, args.out, low, full);
 }
 
-std::uint64_t lora_linear_backward_scratch(const LoraLinearBackwardArgs &args) {
+std::uint64_t lora_linear_backward_scratch(const LoraLinearBackwardArgs& args) {
   return static_cast<std::uint64_t>(args.rows * args.rank) * sizeof(float);
 }
 
-void lora_linear_backward(Queue &queue, const LoraLinearBackwardArgs &args) {
+void lora_linear_backward(Queue& queue, const LoraLinearBackwardArgs& args) {
   const float scale = static_cast<float>(args.scale);
-  float *low_gradient = static_cast<float *>(args.scratch); // (rows, rank): scale · incoming · b
+  float* low_gradient = static_cast<float*>(args.scratch);  // (rows, rank): scale · incoming · b
   const auto low = [&](Index row, Index rows) {
     multiply(false, false, rows, args.rank, args.out, scale, args.incoming + row * args.out, args.out, args.b, args.rank, 0.0f,
              low_gradient + row * args.rank, args.rank);
   };
   const auto full = [&](Index row, Index rows, Index column, Index columns) {
-    float *to = args.x_gradient.data + row * args.in + column;
+    float* to = args.x_gradient.data + row * args.in + column;
     multiply(false, false, rows, columns, args.out, 1.0f, args.incoming + row * args.out, args.out, args.w + column, args.in,
              args.x_gradient.accumulate ? 1.0f : 0.0f, to, args.in);
     multiply(false, false, rows, columns, args.rank, 1.0f, low_gradient + row * args.rank, args.rank, args.a + column, args.in, 1.0f,
@@ -86,4 +86,4 @@ void lora_linear_backward(Queue &queue, const LoraLinearBackwardArgs &args) {
   if (args.w_gradient) product(queue, {true, false, args.out, args.in, args.rows, args.incoming, args.x, args.w_gradient});
 }
 
-} // namespace hexapla::backends::cpu
+}  // namespace hexapla::backends::cpu

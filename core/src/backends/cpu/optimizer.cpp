@@ -15,7 +15,7 @@ constexpr Index chunk_elements = 8192;
 Index chunks_of(Index count) { return (count + chunk_elements - 1) / chunk_elements; }
 
 // Runs f(tensor, first, last, number of the chunk) over all tensors, in chunks that end with their tensor.
-template <class Function> void for_chunks(Queue &queue, const ListArgs &list, Function &&f) {
+template <class Function> void for_chunks(Queue& queue, const ListArgs& list, Function&& f) {
   struct Chunk {
     Index tensor, first, last;
   };
@@ -28,7 +28,7 @@ template <class Function> void for_chunks(Queue &queue, const ListArgs &list, Fu
   });
 }
 
-HXP_CLONES double square_sum_range(const float *values, Index count) {
+HXP_CLONES double square_sum_range(const float* values, Index count) {
   WideLanes squares{};
   Index i = 0;
   for (; i + wide_count <= count; i += wide_count) {
@@ -40,7 +40,7 @@ HXP_CLONES double square_sum_range(const float *values, Index count) {
   return total;
 }
 
-HXP_CLONES void multiply_range(float *values, float factor, Index count) {
+HXP_CLONES void multiply_range(float* values, float factor, Index count) {
   for (Index i = 0; i < count; ++i) values[i] *= factor;
 }
 
@@ -48,8 +48,8 @@ struct AdamWFactors {
   double keep, beta1, beta2, rest1, rest2, correction1, correction2, learning_rate, epsilon;
 };
 
-HXP_CLONES void adamw_range(float *parameters, const float *gradients, float *exp_avgs, float *exp_avg_sqs, Index count,
-                            const AdamWFactors &f) {
+HXP_CLONES void adamw_range(float* parameters, const float* gradients, float* exp_avgs, float* exp_avg_sqs, Index count,
+                            const AdamWFactors& f) {
   for (Index i = 0; i < count; ++i) {
     const double g = gradients[i];
     const double m = f.beta1 * exp_avgs[i] + f.rest1 * g;
@@ -61,16 +61,16 @@ HXP_CLONES void adamw_range(float *parameters, const float *gradients, float *ex
   }
 }
 
-} // namespace
+}  // namespace
 
-std::uint64_t square_sum_scratch(const SquareSumArgs &args) {
+std::uint64_t square_sum_scratch(const SquareSumArgs& args) {
   Index chunks = 0;
   for (Index tensor = 0; tensor < args.gradients.tensor_count; ++tensor) chunks += chunks_of(args.gradients.counts[tensor]);
   return static_cast<std::uint64_t>(chunks) * sizeof(double);
 }
 
-void square_sum(Queue &queue, const SquareSumArgs &args) {
-  double *sums = static_cast<double *>(args.scratch);
+void square_sum(Queue& queue, const SquareSumArgs& args) {
+  double* sums = static_cast<double*>(args.scratch);
   for_chunks(queue, args.gradients, [&](Index tensor, Index first, Index last, Index chunk) {
     sums[chunk] = square_sum_range(args.gradients.tensors[tensor] + first, last - first);
   });
@@ -80,13 +80,13 @@ void square_sum(Queue &queue, const SquareSumArgs &args) {
   *args.out = total;
 }
 
-void multiply_list(Queue &queue, const MultiplyArgs &args) {
+void multiply_list(Queue& queue, const MultiplyArgs& args) {
   for_chunks(queue, args.tensors, [&](Index tensor, Index first, Index last, Index) {
     multiply_range(args.tensors.tensors[tensor] + first, args.factor, last - first);
   });
 }
 
-void adamw(Queue &queue, const AdamWArgs &args) {
+void adamw(Queue& queue, const AdamWArgs& args) {
   AdamWFactors f{};
   f.keep = 1.0 - args.learning_rate * args.weight_decay;
   f.beta1 = args.beta1;
@@ -103,4 +103,4 @@ void adamw(Queue &queue, const AdamWArgs &args) {
   });
 }
 
-} // namespace hexapla::backends::cpu
+}  // namespace hexapla::backends::cpu

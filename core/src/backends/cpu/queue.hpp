@@ -10,12 +10,12 @@
 namespace hexapla::backends::cpu {
 
 struct TeamQueue : Queue {
-  explicit TeamQueue(Team &with) : team(with) {}
-  Team &team;
+  explicit TeamQueue(Team& with) : team(with) {}
+  Team& team;
 };
 
 // Runs f(first, last) over [0, count) in blocks of `block`.
-template <class Function> void for_blocks(Queue &queue, Index count, Index block, Function &&f) {
+template <class Function> void for_blocks(Queue& queue, Index count, Index block, Function&& f) {
   if (count <= 0) return;
   const Index blocks = (count + block - 1) / block;
   if (blocks == 1) {
@@ -44,4 +44,4 @@ inline Index element_block(Index count) { return even_block(count, 16384, 64); }
 // Rows of a row-wise tile.
 inline Index row_block(Index rows, Index width) { return even_block(rows, 16384 / std::max<Index>(width, 1) + 1); }
 
-} // namespace hexapla::backends::cpu
+}  // namespace hexapla::backends::cpu

@@ -8,18 +8,18 @@ namespace {
 
 constexpr Index columns_at_once = 64;
 
-void sum_columns(const ReduceSumArgs &args, Index outer, Index column, Index columns) {
+void sum_columns(const ReduceSumArgs& args, Index outer, Index column, Index columns) {
   double totals[columns_at_once] = {};
-  const float *from = args.x + outer * args.count * args.inner + column;
+  const float* from = args.x + outer * args.count * args.inner + column;
   for (Index i = 0; i < args.count; ++i)
     for (Index j = 0; j < columns; ++j) totals[j] += static_cast<double>(from[i * args.inner + j]);
-  float *to = args.out.data + outer * args.inner + column;
+  float* to = args.out.data + outer * args.inner + column;
   for (Index j = 0; j < columns; ++j) to[j] = static_cast<float>(totals[j]);
 }
 
-} // namespace
+}  // namespace
 
-void reduce_sum(Queue &queue, const ReduceSumArgs &args) {
+void reduce_sum(Queue& queue, const ReduceSumArgs& args) {
   const Index blocks = (args.inner + columns_at_once - 1) / columns_at_once;
   const Index cost = std::max<Index>(args.count * std::min(args.inner, columns_at_once), 1);
   for_blocks(queue, args.outer * blocks, even_block(args.outer * blocks, 16384 / cost + 1), [&](Index first, Index last) {
@@ -30,14 +30,14 @@ void reduce_sum(Queue &queue, const ReduceSumArgs &args) {
   });
 }
 
-void reduce_sum_backward(Queue &queue, const ReduceSumArgs &args) {
+void reduce_sum_backward(Queue& queue, const ReduceSumArgs& args) {
   for_blocks(queue, args.outer * args.count, row_block(args.outer * args.count, args.inner), [&](Index first, Index last) {
     for (Index row = first; row < last; ++row) {
-      const float *from = args.x + row / args.count * args.inner;
-      float *to = args.out.data + row * args.inner;
+      const float* from = args.x + row / args.count * args.inner;
+      float* to = args.out.data + row * args.inner;
       for (Index i = 0; i < args.inner; ++i) to[i] = args.out.accumulate ? to[i] + from[i] : from[i];
     }
   });
 }
 
-} // namespace hexapla::backends::cpu
+}  // namespace hexapla::backends::cpu

@@ -13,11 +13,11 @@ namespace {
 
 // Scratch: frequencies (half), then the sines and cosines of the low and of the high parts, (parts, half) each, all f64.
 struct Plan {
-  Index half;      // pairs
-  Index low_parts; // positions = high · low_parts + low; 0: sines straight from the position
+  Index half;  // pairs
+  Index low_parts;  // positions = high · low_parts + low; 0: sines straight from the position
   Index high_parts;
 
-  explicit Plan(const RopeArgs &args) : half(args.width / 2), low_parts(0), high_parts(0) {
+  explicit Plan(const RopeArgs& args) : half(args.width / 2), low_parts(0), high_parts(0) {
     std::int32_t largest = 0;
     for (Index row = 0; row < args.rows; ++row) largest = std::max(largest, args.positions[row]);
     const Index bits = std::bit_width(static_cast<std::uint32_t>(largest));
@@ -30,25 +30,25 @@ struct Plan {
   Index doubles() const { return half + 2 * half * (low_parts + high_parts); }
 };
 
-void fill_part(double *table, const double *frequencies, Index half, double position) {
+void fill_part(double* table, const double* frequencies, Index half, double position) {
   for (Index i = 0; i < half; ++i) {
     table[i] = std::cos(position * frequencies[i]);
     table[half + i] = std::sin(position * frequencies[i]);
   }
 }
 
-constexpr Index pairs_at_once = 256; // sines and cosines of one row that lie on the stack
+constexpr Index pairs_at_once = 256;  // sines and cosines of one row that lie on the stack
 
 // cos and sin of `pairs` pairs from those of the position's low and high part; each part holds its sines `half` behind its cosines.
-HXP_CLONES void compose(const double *low, const double *high, Index half, Index pairs, float *cosines, float *sines) {
+HXP_CLONES void compose(const double* low, const double* high, Index half, Index pairs, float* cosines, float* sines) {
   for (Index i = 0; i < pairs; ++i) {
     cosines[i] = static_cast<float>(low[i] * high[i] - low[half + i] * high[half + i]);
     sines[i] = static_cast<float>(low[i] * high[half + i] + low[half + i] * high[i]);
   }
 }
 
-HXP_CLONES void rotate(const float *left, const float *right, float *left_out, float *right_out, Index pairs, const float *cosines,
-                       const float *sines, bool accumulate) {
+HXP_CLONES void rotate(const float* left, const float* right, float* left_out, float* right_out, Index pairs, const float* cosines,
+                       const float* sines, bool accumulate) {
   if (accumulate)
     for (Index i = 0; i < pairs; ++i) {
       const float turned_left = left[i] * cosines[i] - right[i] * sines[i];
@@ -65,15 +65,15 @@ HXP_CLONES void rotate(const float *left, const float *right, float *left_out, f
     }
 }
 
-void rotate_row(const RopeArgs &args, const Plan &plan, const double *frequencies, const double *parts, Index row) {
+void rotate_row(const RopeArgs& args, const Plan& plan, const double* frequencies, const double* parts, Index row) {
   float cosines[pairs_at_once], sines[pairs_at_once];
   const Index half = plan.half;
   const std::int32_t position = args.positions[row];
   for (Index first = 0; first < half; first += pairs_at_once) {
     const Index pairs = std::min(pairs_at_once, half - first);
     if (plan.low_parts != 0) {
-      const double *low = parts + position % plan.low_parts * 2 * half;
-      const double *high = parts + (plan.low_parts + position / plan.low_parts) * 2 * half;
+      const double* low = parts + position % plan.low_parts * 2 * half;
+      const double* high = parts + (plan.low_parts + position / plan.low_parts) * 2 * half;
       compose(low + first, high + first, half, pairs, cosines, sines);
     } else {
       for (Index i = 0; i < pairs; ++i) {
@@ -91,16 +91,16 @@ void rotate_row(const RopeArgs &args, const Plan &plan, const double *frequencie
   }
 }
 
-} // namespace
+}  // namespace
 
-std::uint64_t rope_scratch(const RopeArgs &args) {
+std::uint64_t rope_scratch(const RopeArgs& args) {
   return static_cast<std::uint64_t>(Plan(args).doubles()) * sizeof(double);
 }
 
-void rope(Queue &queue, const RopeArgs &args) {
+void rope(Queue& queue, const RopeArgs& args) {
   const Plan plan(args);
-  double *frequencies = static_cast<double *>(args.scratch);
-  double *parts = frequencies + plan.half;
+  double* frequencies = static_cast<double*>(args.scratch);
+  double* parts = frequencies + plan.half;
   for (Index i = 0; i < plan.half; ++i)
     frequencies[i] = std::pow(args.theta, -2.0 * static_cast<double>(i) / static_cast<double>(args.width));
   for_blocks(queue, plan.low_parts + plan.high_parts, 8, [&](Index first, Index last) {
@@ -114,4 +114,4 @@ void rope(Queue &queue, const RopeArgs &args) {
   });
 }
 
-} // namespace hexapla::backends::cpu
+}  // namespace hexapla::backends::cpu

@@ -12,10 +12,10 @@ namespace {
 
 constexpr float negative_infinity = -std::numeric_limits<float>::infinity();
 
-HXP_CLONES void forward_rows(const SoftmaxArgs &args, Index first, Index last) {
+HXP_CLONES void forward_rows(const SoftmaxArgs& args, Index first, Index last) {
   for (Index row = first; row < last; ++row) {
-    const float *x = args.x + row * args.width;
-    float *out = args.out + row * args.width;
+    const float* x = args.x + row * args.width;
+    float* out = args.out + row * args.width;
     float best = negative_infinity;
     for (Index i = 0; i < args.width; ++i) best = x[i] > best ? x[i] : best;
     const float base = best == negative_infinity ? 0.0f : best;
@@ -31,11 +31,11 @@ HXP_CLONES void forward_rows(const SoftmaxArgs &args, Index first, Index last) {
   }
 }
 
-HXP_CLONES void backward_rows(const SoftmaxBackwardArgs &args, Index first, Index last) {
+HXP_CLONES void backward_rows(const SoftmaxBackwardArgs& args, Index first, Index last) {
   for (Index row = first; row < last; ++row) {
-    const float *incoming = args.incoming + row * args.width;
-    const float *out = args.out + row * args.width;
-    float *to = args.x_gradient.data + row * args.width;
+    const float* incoming = args.incoming + row * args.width;
+    const float* out = args.out + row * args.width;
+    float* to = args.x_gradient.data + row * args.width;
     double total = 0;
     for (Index i = 0; i < args.width; ++i) total += static_cast<double>(incoming[i]) * static_cast<double>(out[i]);
     for (Index i = 0; i < args.width; ++i) {
@@ -45,16 +45,16 @@ HXP_CLONES void backward_rows(const SoftmaxBackwardArgs &args, Index first, Inde
   }
 }
 
-} // namespace
+}  // namespace
 
-void softmax(Queue &queue, const SoftmaxArgs &args) {
+void softmax(Queue& queue, const SoftmaxArgs& args) {
   for_blocks(queue, args.rows, row_block(args.rows, args.width),
              [&](Index first, Index last) { forward_rows(args, first, last); });
 }
 
-void softmax_backward(Queue &queue, const SoftmaxBackwardArgs &args) {
+void softmax_backward(Queue& queue, const SoftmaxBackwardArgs& args) {
   for_blocks(queue, args.rows, row_block(args.rows, args.width),
              [&](Index first, Index last) { backward_rows(args, first, last); });
 }
 
-} // namespace hexapla::backends::cpu
+}  // namespace hexapla::backends::cpu

@@ -7,18 +7,18 @@ namespace hexapla::backends::cpu {
 
 namespace {
 
-HXP_INLINE Lanes sigmoid(const Lanes &gate) { return 1.0f / (1.0f + exponential(-gate)); }
+HXP_INLINE Lanes sigmoid(const Lanes& gate) { return 1.0f / (1.0f + exponential(-gate)); }
 
-HXP_INLINE Lanes forward(const Lanes &gate, const Lanes &up) { return gate * sigmoid(gate) * up; }
+HXP_INLINE Lanes forward(const Lanes& gate, const Lanes& up) { return gate * sigmoid(gate) * up; }
 
-HXP_CLONES void forward_range(const float *gate, const float *up, float *out, Index count) {
+HXP_CLONES void forward_range(const float* gate, const float* up, float* out, Index count) {
   Index i = 0;
   for (; i + lane_count <= count; i += lane_count) store(out + i, forward(load(gate + i), load(up + i)));
   if (const Index rest = count - i; rest > 0)
     store_part(out + i, forward(load_part(gate + i, rest, 0), load_part(up + i, rest, 0)), rest);
 }
 
-HXP_INLINE void put(float *to, const Lanes &value, Index count, bool accumulate) {
+HXP_INLINE void put(float* to, const Lanes& value, Index count, bool accumulate) {
   if (count == lane_count)
     store(to, accumulate ? load(to) + value : value);
   else
@@ -26,7 +26,7 @@ HXP_INLINE void put(float *to, const Lanes &value, Index count, bool accumulate)
 }
 
 // d silu = s + g · s · (1 − s).
-HXP_CLONES void backward_range(const SwigluBackwardArgs &args, Index first, Index last) {
+HXP_CLONES void backward_range(const SwigluBackwardArgs& args, Index first, Index last) {
   for (Index i = first; i < last; i += lane_count) {
     const Index count = std::min(lane_count, last - i);
     const bool whole = count == lane_count;
@@ -40,17 +40,17 @@ HXP_CLONES void backward_range(const SwigluBackwardArgs &args, Index first, Inde
   }
 }
 
-} // namespace
+}  // namespace
 
-void swiglu(Queue &queue, const SwigluArgs &args) {
+void swiglu(Queue& queue, const SwigluArgs& args) {
   for_blocks(queue, args.count, element_block(args.count), [&](Index first, Index last) {
     forward_range(args.gate + first, args.up + first, args.out + first, last - first);
   });
 }
 
-void swiglu_backward(Queue &queue, const SwigluBackwardArgs &args) {
+void swiglu_backward(Queue& queue, const SwigluBackwardArgs& args) {
   for_blocks(queue, args.count, element_block(args.count),
              [&](Index first, Index last) { backward_range(args, first, last); });
 }
 
-} // namespace hexapla::backends::cpu
+}  // namespace hexapla::backends::cpu

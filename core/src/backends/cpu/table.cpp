@@ -10,8 +10,8 @@ namespace hexapla::backends::cpu {
 
 namespace {
 
-void submit(Context &context, FunctionRef<void(Queue &)> job) {
-  context.run([&](Team &team) {
+void submit(Context& context, FunctionRef<void(Queue&)> job) {
+  context.run([&](Team& team) {
     TeamQueue queue(team);
     job(queue);
   });
@@ -51,11 +51,11 @@ Table filled() {
   return table;
 }
 
-} // namespace
+}  // namespace
 
-const Table &table() {
+const Table& table() {
   static const Table filled_once = filled();
   return filled_once;
 }
 
-} // namespace hexapla::backends::cpu
+}  // namespace hexapla::backends::cpu

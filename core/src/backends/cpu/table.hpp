@@ -5,6 +5,6 @@
 
 namespace hexapla::backends::cpu {
 
-const Table &table();
+const Table& table();
 
-} // namespace hexapla::backends::cpu
+}  // namespace hexapla::backends::cpu

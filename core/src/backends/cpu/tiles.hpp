@@ -6,8 +6,8 @@
 namespace hexapla::backends::cpu {
 
 struct Tiles {
-  Index rows, columns;             // of one tile
-  Index row_blocks, column_blocks; // of the result
+  Index rows, columns;  // of one tile
+  Index row_blocks, column_blocks;  // of the result
 
   Index count() const { return row_blocks * column_blocks; }
 };
@@ -34,7 +34,7 @@ inline Tiles product_tiles(Index m, Index n, Index k) {
 }
 
 // Runs f(row, rows, column, columns) for each tile of a result (m, n).
-template <class Function> void for_tiles(Queue &queue, const Tiles &tiles, Index m, Index n, Function &&f) {
+template <class Function> void for_tiles(Queue& queue, const Tiles& tiles, Index m, Index n, Function&& f) {
   if (m == 0 || n == 0) return;
   for_blocks(queue, tiles.count(), 1, [&](Index first, Index last) {
     for (Index tile = first; tile < last; ++tile) {
@@ -45,4 +45,4 @@ template <class Function> void for_tiles(Queue &queue, const Tiles &tiles, Index
   });
 }
 
-} // namespace hexapla::backends::cpu
+}  // namespace hexapla::backends::cpu
