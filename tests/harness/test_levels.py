@@ -152,12 +152,12 @@ def truth() -> dict[str, np.ndarray]:
 
 
 def rounded(truth: dict[str, np.ndarray], wrong: str = "", by: float = 0.0) -> Computed:
-    """The truth in f32; the results of one op moved by some ulp of 2."""
-    moved = {
-        name: values + (by * 2**-22 if name.startswith(wrong) and wrong else 0)
-        for name, values in truth.items()
-    }
-    return Computed({name: values.astype(np.float32) for name, values in moved.items()}, "")
+    """The truth in f32; the results of one op moved by some ulp of what lies from 1 to 2."""
+    results = {}
+    for name, values in truth.items():
+        moved = by * 2**-23 if wrong and name.startswith(wrong) else 0.0
+        results[name] = (values + moved).astype(np.float32)
+    return Computed(results, "")
 
 
 def judged(observed: dict[str, Computed], inputs: Inputs) -> dict[str, Finding]:
