@@ -241,7 +241,7 @@ def test_merges_written_as_text(core: Core, tmp_path: Path, small: dict[str, Any
 
 
 def test_contractions_end_a_piece(core: Core, tmp_path: Path, small: dict[str, Any]) -> None:
-    """Merges that would join a contraction with the letter behind it, U+017F (an s when case is folded) included.
+    """Merges that would join a contraction with the letter behind it; U+017F is an s when case is folded.
 
     Where no merge crosses the end of a piece, a wrong end shows in no id.
     """

@@ -72,7 +72,9 @@ void Checkpoint::open_shards(const std::string& folder, const std::string& index
     file = files_.back().get();
     list(*file);
   }
-  const auto refuse = [&](std::string_view name, const auto&... parts) { fail(HXP_FORMAT, index_path, ": tensor ", quoted(name), " ", parts...); };
+  const auto refuse = [&](std::string_view name, const auto&... parts) {
+    fail(HXP_FORMAT, index_path, ": tensor ", quoted(name), " ", parts...);
+  };
   std::sort(tensors_.begin(), tensors_.end(), [](const Tensor& a, const Tensor& b) { return a.entry->name < b.entry->name; });
   for (std::size_t i = 1; i < tensors_.size(); ++i) {
     const Tensor &a = tensors_[i - 1], &b = tensors_[i];

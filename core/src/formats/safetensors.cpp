@@ -75,7 +75,8 @@ TensorEntry HeaderReader::tensor(std::string name, Value value) const {
   read_offsets(entry, *offsets);
   const unsigned bits = entry.dtype->bits;
   // Elements are bounded by the file first, so that their bits cannot overflow.
-  const bool agrees = entry.elements <= data_bytes_ * 8 / bits && entry.elements * bits % 8 == 0 && entry.elements * bits / 8 == entry.bytes;
+  const bool bounded = entry.elements <= data_bytes_ * 8 / bits;
+  const bool agrees = bounded && entry.elements * bits % 8 == 0 && entry.elements * bits / 8 == entry.bytes;
   if (!agrees) {
     refuse_tensor(entry.name, "shape ", shape->written().substr(0, 200), " of ", entry.dtype->name, " does not fill data_offsets ",
                   offsets->written().substr(0, 100), " (", entry.bytes, " bytes)");
@@ -144,7 +145,8 @@ void HeaderReader::check_layout(const std::vector<TensorEntry>& tensors) const {
   for (const TensorEntry* entry : order) {
     if (entry->begin != at) {
       const std::string last = before ? join("tensor ", quoted(before->name), " ends at ", at - data_begin_) : "the data begin at 0";
-      refuse_tensor(entry->name, entry->begin < at ? "overlap: " : "hole: ", "data_offsets begin at ", entry->begin - data_begin_, ", but ", last);
+      const char* what = entry->begin < at ? "overlap" : "hole";
+      refuse_tensor(entry->name, what, ": data_offsets begin at ", entry->begin - data_begin_, ", but ", last);
     }
     at = entry->begin + entry->bytes;
     before = entry;
