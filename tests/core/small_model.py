@@ -1,6 +1,6 @@
-"""One decoder layer with everything that a training step uses, built from raw calls: the subject of the tests that look
-at whole backward passes (bits for any number of workers, memory given back after any failure). Sizes are odd on
-purpose and reach past one tile."""
+"""One decoder layer with everything that a training step uses, built from raw calls: the subject of the
+tests that look at whole backward passes (bits for any number of workers, memory given back after any
+failure). Sizes are odd on purpose and reach past one tile."""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""Every operation, forward and backward, against float64: small odd shapes and shapes past every block size, any
-subset of gradients, strided operands; and the exact values of CASES.md, F1, F2, G1 to G5 and J5.
+"""Every operation, forward and backward, against float64: small odd shapes and shapes past every block
+size, any subset of gradients, strided operands; and the exact values of CASES.md, F1, F2, G1 to G5 and
+J5.
 
-The bound here is relative to the largest value, 32 · 2^-24, or 2K · 2^-24 for sums of K products (the worst that the
-textbook bound K · 2^-24 allows, doubled for products of sums): it finds wrong formulas. How near the core is to
-float64, compared with torch, is the business of the level `operators`."""
+The bound here is relative to the largest value, 32 · 2^-24, or 2K · 2^-24 for sums of K products (the worst
+that the textbook bound K · 2^-24 allows, doubled for products of sums): it finds wrong formulas. How near
+the core is to float64, compared with torch, is the business of the level `operators`.
+"""
 
 from __future__ import annotations
 
@@ -125,12 +127,15 @@ def test_float64_backward_against_finite_differences(case: Case) -> None:
         assert np.abs(gradient - measured).max() <= 1e-6 * max(np.abs(gradient).max(), 1)
 
 
-def strided(core: Any, tape: int, base: int, shape: list[int], strides: list[int], offset: int = 0) -> int:
-    return core.make("as_strided", tape, base, len(shape), shape, strides, offset)
+def strided(core: Any, tape: int, base: int, axes: list[tuple[int, int]], offset: int = 0) -> int:
+    """A view with (size, stride) for each axis."""
+    sizes, strides = [size for size, _ in axes], [stride for _, stride in axes]
+    return core.make("as_strided", tape, base, len(axes), sizes, strides, offset)
 
 
 def test_g1_strided_operands(core: Any, context: int) -> None:
-    """CASES G1: a transposed view as operand; its gradient arrives at the buffer; an incoming gradient of strides 0."""
+    """CASES G1: a transposed view as operand; its gradient arrives at the buffer; an incoming gradient of
+    strides 0."""
     for incoming, d_b, d_buffer in (
         ([[1, 2], [3, 4]], [[7, 10], [15, 22], [23, 34]], [[1, 3], [2, 4], [3, 7]]),
         (None, [[3, 3], [7, 7], [11, 11]], [[1, 1], [1, 1], [2, 2]]),
@@ -144,21 +149,24 @@ def test_g1_strided_operands(core: Any, context: int) -> None:
         c = core.make("matmul", tape, a, b)
         assert core.read(c).tolist() == [[6, 8], [8, 10]]
         one = core.tensor(context, [1.0])
-        given = strided(core, 0, one, [2, 2], [0, 0]) if incoming is None else core.tensor(context, incoming)
+        broadcast = strided(core, 0, one, [(2, 0), (2, 0)])
+        given = broadcast if incoming is None else core.tensor(context, incoming)
         core.call("tape_backward", tape, c, given)
         for tensor, expected in ((b, d_b), (buffer, d_buffer)):
             gradient = core.make("tape_gradient", tape, tensor)
             assert core.read(gradient).tolist() == expected
             core.release("tensor", gradient)
-        core.release("tensor", buffer, b, a, c, one, given)
+        core.release("tensor", buffer, b, a, c, one, broadcast)
+        if incoming is not None:
+            core.release("tensor", given)
         core.release("tape", tape)
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDENTITIES)
 def test_strided_inputs_give_the_same_bits(core: Any, context: int, case: Case) -> None:
-    """Each input lies inside a larger buffer of guard values, its last axis two elements apart, its incoming gradient
-    likewise. Results are those of dense inputs bit for bit, gradients land at the elements read, and the guard values
-    survive."""
+    """Each input lies inside a larger buffer of guard values, its last axis two elements apart, its
+    incoming gradient likewise. Results are those of dense inputs bit for bit, gradients land at the
+    elements read, and the guard values survive."""
     name, inputs, attributes = case
     incoming = normal(*run(core, context, name, inputs, **attributes)[0].shape, seed=9)
     dense_out, dense = run(core, context, name, inputs, incoming, **attributes)
@@ -171,7 +179,7 @@ def test_strided_inputs_give_the_same_bits(core: Any, context: int, case: Case) 
         base = core.tensor(context, buffer)
         core.call("tape_watch", tape, base, 0)
         steps = [2 * step // 4 for step in np.empty(values.shape, np.float32).strides]
-        views.append(strided(core, tape, base, list(values.shape), steps, 3))
+        views.append(strided(core, tape, base, list(zip(values.shape, steps, strict=True)), 3))
         bases.append(base)
         buffers.append(buffer)
     out = apply(core, tape, name, views[:-1], attributes)
@@ -192,7 +200,7 @@ def test_overlapping_view_adds_every_reading(core: Any, context: int) -> None:
     base = core.tensor(context, [1, 2, 3, 4])
     tape = core.make("tape_create", context)
     core.call("tape_watch", tape, base, 0)
-    windows = strided(core, tape, base, [3, 2], [1, 1])
+    windows = strided(core, tape, base, [(3, 1), (2, 1)])
     assert core.read(windows).tolist() == [[1, 2], [2, 3], [3, 4]]
     total = core.make("scale", tape, windows, 10.0)
     core.call("tape_backward", tape, total, 0)
@@ -319,7 +327,8 @@ def test_rows_behind_the_last_record_are_zero(core: Any, context: int) -> None:
     ],
 )
 def test_empty(core: Any, context: int, case: Any) -> None:
-    """Sizes of 0 are sizes: outputs of the right shape, sums over nothing are 0, gradients are 0 everywhere."""
+    """Sizes of 0 are sizes: outputs of the right shape, sums over nothing are 0, gradients are 0
+    everywhere."""
     name, inputs, attributes, shape = case
     out, gradients = run(core, context, name, inputs, **attributes)
     assert out.shape == shape and not out.any()

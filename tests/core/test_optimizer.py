@@ -1,4 +1,5 @@
-"""Gradient norm, clip and AdamW: the exact values of CASES.md E4 and E5, float64 for random lists, what is refused."""
+"""Gradient norm, clip and AdamW: the exact values of CASES.md E4 and E5, float64 for random lists, what is
+refused."""
 
 from __future__ import annotations
 
@@ -64,8 +65,9 @@ def test_e5_resume(core: Any, context: int, stop_after: int | None) -> None:
 
 
 def test_lists_against_float64(core: Any, context: int) -> None:
-    """Three steps over tensors of many sizes, an empty one and one of several chunks included: each step is computed in
-    f64 from the f32 values before it and rounded once, so that one ulp is all that may part them."""
+    """Three steps over tensors of many sizes, an empty one and one of several chunks included: each step is
+    computed in f64 from the f32 values before it and rounded once, so that one ulp is all that may part
+    them."""
     generator = np.random.default_rng(5)
     shapes = [(3,), (0,), (17, 5), (20001,), (8, 128)]
     m, v = ([np.zeros(shape) for shape in shapes] for _ in range(2))

@@ -1,6 +1,6 @@
-"""The tape: what is recorded, what a backward adds and where, what is gone afterwards; whole backward passes give the
-same bits for any number of workers and in any repetition, and give all memory back when any allocation of theirs
-fails."""
+"""The tape: what is recorded, what a backward adds and where, what is gone afterwards; whole backward
+passes give the same bits for any number of workers and in any repetition, and give all memory back when
+any allocation of theirs fails."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_refusals_and_reset(core: Any, context: int) -> None:
 
 
 def test_a_new_tensor_is_not_taken_for_an_old_one(core: Any, context: int) -> None:
-    """Outputs that were released leave no trace by which a tensor at their address could be taken for them."""
+    """Outputs that were released leave no trace by which a tensor at their address could pass for them."""
     x = core.tensor(context, [1, 2])
     tape = core.make("tape_create", context)
     core.call("tape_watch", tape, x, 0)
@@ -199,8 +199,8 @@ def step_bytes(core: Any, threads: int, repeats: int = 1) -> set[bytes]:
 
 
 def test_the_same_bits_for_any_number_of_workers_twenty_times(core: Any) -> None:
-    """Losses and accumulated gradients of two steps: one worker, two workers twenty times, four, seven, and other
-    calling threads."""
+    """Losses and accumulated gradients of two steps: one worker, two workers twenty times, four, seven, and
+    other calling threads."""
     alone = step_bytes(core, 1)
     assert len(alone) == 1
     assert step_bytes(core, 2, repeats=20) == alone
@@ -216,8 +216,9 @@ def test_the_same_bits_for_any_number_of_workers_twenty_times(core: Any) -> None
 
 
 def test_b2_every_failing_allocation_gives_everything_back(core: Any, context: int) -> None:
-    """CASES B2b: let the first, second, … allocation of a step fail. Each time the step answers HXP_OUT_OF_MEMORY, live
-    bytes are what they were, gradients are untouched, and the step after gives the right bits."""
+    """CASES B2b: let the first, second, … allocation of a step fail. Each time the step answers
+    HXP_OUT_OF_MEMORY, live bytes are what they were, gradients are untouched, and the step after gives
+    the right bits."""
     model = SmallModel(core, context)
     right = model.step()
     single = model.gradient_bytes()
