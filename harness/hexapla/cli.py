@@ -7,7 +7,9 @@ run that did not finish; the rest is the command's own.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 
 from hexapla.commands import conform, doctor, run
@@ -25,6 +27,9 @@ def main(words: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if words is None else words)
     arguments = _parser().parse_args(given)
     arguments.words = given
+    if threading.current_thread() is threading.main_thread():
+        # Being ended and being interrupted are one thing: trainers are killed, results stay readable.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return int(arguments.run(arguments))
     except (UsageError, SpecError) as error:

@@ -71,10 +71,17 @@ class Run:
         last = max((index for index, level in enumerate(levels) if level.built), default=-1)
         try:
             with ThreadPoolExecutor(max_workers=self.jobs) as pool:
-                for index, level in enumerate(levels):
-                    observe = partial(self._observe, level, index == last)
-                    seen = list(pool.map(observe, self.participants))
-                    self._judge(level, seen)
+                try:
+                    for index, level in enumerate(levels):
+                        observe = partial(self._observe, level, index == last)
+                        seen = list(pool.map(observe, self.participants))
+                        self._judge(level, seen)
+                except BaseException:
+                    # The pool waits for its threads, and they wait for trainers.
+                    for participant in self.participants:
+                        if participant.session is not None:
+                            participant.session.interrupt()
+                    raise
         finally:
             for participant in self.participants:
                 if participant.session is not None:

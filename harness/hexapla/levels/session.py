@@ -92,6 +92,11 @@ class Session:
         if trainer is not None and trainer.failure is None:
             trainer.kill()
 
+    def interrupt(self) -> None:
+        """End the process from another thread; whoever is asking sees it die."""
+        if self._trainer is not None:
+            self._trainer.interrupt()
+
     def _started(self) -> Trainer:
         if self._trainer is not None and self._trainer.failure is None:
             return self._trainer

@@ -214,6 +214,10 @@ class Trainer:
             self._child.wait(timeout=5)
         self._pipes.close()
 
+    def interrupt(self) -> None:
+        """End the process and leave the pipes to the thread that reads them."""
+        group.kill(self._child.pid, self._token)
+
     def _fail(self, reason: Reason, detail: str, *, stacks: bool = False) -> TrainerFailure:
         if self.failure is None:
             self.failure = TrainerFailure(reason, detail)
