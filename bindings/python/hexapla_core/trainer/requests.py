@@ -10,7 +10,7 @@ from hexapla_core.trainer.strict_json import JsonError, parse_line
 PROTOCOL = 1
 INTEGER_END = 1 << 53
 
-# Types: s string, i integer, f number, b boolean, o object, l list; `?` may be null; `-` may be absent.
+# Types: s string, i integer, b boolean, x flag (0, 1 or boolean), o object, l list; `?` may be null.
 _CONTEXT = {"device": "s", "threads": "i", "memory_limit": "i", "spill": "b", "ledger": "s?"}
 _TRAIN = {
     "spec": "o",
@@ -111,10 +111,10 @@ def check_members(members: dict[str, Any], keys: dict[str, str], prefix: str = "
 
 
 def _is(value: Any, kind: str) -> bool:
-    if kind in "if":
-        if isinstance(value, bool) or not isinstance(value, int if kind == "i" else int | float):
-            return False
-        return kind == "f" or abs(value) < INTEGER_END
+    if kind == "i":
+        return isinstance(value, int) and not isinstance(value, bool) and abs(value) < INTEGER_END
+    if kind == "x":
+        return isinstance(value, int) and value in (0, 1)
     return isinstance(value, _PLAIN[kind])
 
 
