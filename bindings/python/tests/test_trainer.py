@@ -142,8 +142,8 @@ def test_what_is_unknown_is_skipped(trainer: Process) -> None:
 def test_every_way_of_running_gives_the_same_bits(
     trainer: Process, train: dict[str, Any], tmp_path: Path
 ) -> None:
-    def run(name: str, **changes: Any) -> list[Event]:
-        events = trainer.ask("train", **{**train, "output": str(tmp_path / name), **changes}, context=CONTEXT)
+    def run(name: str, context: dict[str, Any] = CONTEXT, **changes: Any) -> list[Event]:
+        events = trainer.ask("train", **{**train, "output": str(tmp_path / name), **changes}, context=context)
         assert events[-1]["event"] == "done", events[-1]
         assert events[-1]["handles_live"] == 0
         return events
@@ -156,6 +156,10 @@ def test_every_way_of_running_gives_the_same_bits(
         "collector": {"release": "collector"},
     }.items():
         assert figures(run(name, **changes)) == figures(plain), name
+    peak = plain[-1]["device_bytes_peak"]
+    limited = {**CONTEXT, "memory_limit": peak + peak // 5}
+    assert figures(run("limited", limited, release="collector")) == figures(plain)
+    assert run("exact", {**CONTEXT, "memory_limit": peak})[-1]["device_bytes_peak"] == peak
     stopped = run("stopped", stop_after=2)
     assert stopped[-1]["stopped"] is True
     resumed = run("resumed", resume_from=str(tmp_path / "stopped" / "checkpoint-000002"))
