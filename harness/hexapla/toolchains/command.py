@@ -48,5 +48,7 @@ def run_logged(argv: list[str], folder: Path, environment: dict[str, str], outpu
 
 
 def _first_error(log: Path) -> str:
-    lines = log.read_text("utf-8", "replace").splitlines()
-    return next((line.strip()[:300] for line in lines if "error" in line.lower() and line[:1] != "$"), "")
+    """The first line that says error, else the first that is no heading: Go names no error as such."""
+    lines = [line.strip()[:300] for line in log.read_text("utf-8", "replace").splitlines()]
+    said = [line for line in lines if line and not line.startswith(("$ ", "# "))]
+    return next((line for line in said if "error" in line.lower()), said[0] if said else "")
