@@ -1,0 +1,3 @@
+module hexapla-go
+
+go 1.24
