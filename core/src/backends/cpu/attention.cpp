@@ -111,22 +111,31 @@ void forward_block(const AttentionArgs& args, const Record& record, Index head, 
   }
 }
 
-// From scores and d(weights) of one row: scores become weights, `slopes` the gradient at the scores (0 where nothing is seen).
-HXP_CLONES void slope_row(float* scores, float* slopes, Index seen, Index keys, const float* statistics, float mean, float scale) {
+// Scores of one row become weights (0 behind `seen`). Returns the sum of weights · d(weights), the mean that softmax's gradient
+// subtracts: taken from the very products that it is subtracted from, it cancels them exactly where one key has all the weight.
+HXP_CLONES float weights_row(float* scores, const float* slopes, Index seen, Index keys, const float* statistics) {
   const float base = statistics[0] == negative_infinity ? 0.0f : statistics[0];
   const float inverse = statistics[1];
+  Lanes sums{};
   Index i = 0;
   for (; i + lane_count <= seen; i += lane_count) {
     const Lanes weights = exponential(load(scores + i) - base) * inverse;
-    store(slopes + i, weights * (load(slopes + i) - mean) * scale);
+    sums += weights * load(slopes + i);
     store(scores + i, weights);
   }
   if (const Index rest = seen - i; rest > 0) {
     const Lanes weights = exponential(load_part(scores + i, rest, negative_infinity) - base) * inverse;
-    store_part(slopes + i, weights * (load_part(slopes + i, rest, 0) - mean) * scale, rest);
+    sums += weights * load_part(slopes + i, rest, 0);
     store_part(scores + i, weights, rest);
   }
-  for (i = seen; i < keys; ++i) scores[i] = slopes[i] = 0;
+  for (i = seen; i < keys; ++i) scores[i] = 0;
+  return static_cast<float>(sum(sums));
+}
+
+// d(weights) of one row become the gradient at the scores before their scale, which the products that follow apply once.
+HXP_CLONES void slopes_row(const float* weights, float* slopes, Index seen, Index keys, float mean) {
+  for (Index i = 0; i < seen; ++i) slopes[i] = weights[i] * (slopes[i] - mean);
+  for (Index i = seen; i < keys; ++i) slopes[i] = 0;
 }
 
 float dot(const float* a, const float* b, Index count) {
@@ -149,20 +158,24 @@ void backward_block(const AttentionBackwardArgs& args, const Record& record, Ind
   const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(f.width)));
   const Index query_at = row * query_stride + head * f.width;
   const float* incoming = args.incoming + query_at;
-  for (Index i = 0; i < rows; ++i) means[i] = dot(incoming + i * query_stride, f.out + query_at + i * query_stride, f.width);
+  const bool one_chunk = end - record.first <= key_chunk;  // else the sum over all keys is not at hand, and the output stands in for it
+  for (Index i = 0; i < rows && !one_chunk; ++i)
+    means[i] = dot(incoming + i * query_stride, f.out + query_at + i * query_stride, f.width);
   for (Index chunk = record.first; chunk < end; chunk += key_chunk) {
     const Index keys = std::min(key_chunk, end - chunk);
     const Index at = chunk * key_stride + key_head * f.width;
     multiply(false, true, rows, keys, f.width, scale, f.q + query_at, query_stride, f.k + at, key_stride, 0.0f, scores, key_chunk);
     multiply(false, true, rows, keys, f.width, 1.0f, incoming, query_stride, f.v + at, key_stride, 0.0f, slopes, key_chunk);
-    for (Index i = 0; i < rows; ++i)
-      slope_row(scores + i * key_chunk, slopes + i * key_chunk, visible(f, row + i, chunk, keys), keys,
-                f.statistics + ((row + i) * f.heads + head) * 2, means[i], scale);
+    for (Index i = 0; i < rows; ++i) {
+      const Index seen = visible(f, row + i, chunk, keys), at_row = i * key_chunk;
+      const float mean = weights_row(scores + at_row, slopes + at_row, seen, keys, f.statistics + ((row + i) * f.heads + head) * 2);
+      slopes_row(scores + at_row, slopes + at_row, seen, keys, one_chunk ? mean : means[i]);
+    }
     if (args.q_gradient)
-      multiply(false, false, rows, f.width, keys, 1.0f, slopes, key_chunk, f.k + at, key_stride,
+      multiply(false, false, rows, f.width, keys, scale, slopes, key_chunk, f.k + at, key_stride,
                chunk != record.first || args.q_gradient.accumulate ? 1.0f : 0.0f, args.q_gradient.data + query_at, query_stride);
     if (args.k_gradient)
-      multiply(true, false, keys, f.width, rows, 1.0f, slopes, key_chunk, f.q + query_at, query_stride, 1.0f,
+      multiply(true, false, keys, f.width, rows, scale, slopes, key_chunk, f.q + query_at, query_stride, 1.0f,
                args.k_gradient.data + at, key_stride);
     if (args.v_gradient)
       multiply(true, false, keys, f.width, rows, 1.0f, scores, key_chunk, incoming, query_stride, 1.0f, args.v_gradient.data + at,
