@@ -20,8 +20,8 @@ namespace {
 
 using std::chrono::microseconds;
 
-// Measured on two cores (tests/core/bench_workers.cpp): shorter and the phases of one backward wait for the kernel, longer and a serial
-// stretch burns the other cores.
+// Chosen, not tuned: a hand-over through the kernel costs some 6 to 16 µs, so helpers wait a few of those for the next phase of a job;
+// longer, and a serial stretch burns the other cores.
 constexpr microseconds helper_spin{50};
 constexpr microseconds caller_spin{5};
 constexpr microseconds next_job_spin{5};
