@@ -8,7 +8,6 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-
 from hexapla_core import Context, Gate, StaleHandle, Tape, Tensor, WrongKind, ops, process_memory
 from hexapla_core.safe.testing import context_device, raw_id
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from hexapla_core import Context, Tensor, write_checkpoint
 from hexapla_core.trainer.adapter import adapter_shapes, check_adapter_config, load_adapter, make_moments
 from hexapla_core.trainer.checkpoint import folder_of, resume, save

@@ -9,7 +9,6 @@ from array import array
 from pathlib import Path
 
 import pytest
-
 from hexapla_core.trainer.batch import batch_digest, pack, record_sums
 from hexapla_core.trainer.lines import LINE_BYTES_MAX, Lines, LineTooLong
 from hexapla_core.trainer.order import SplitMix64, permutation, records_of_update

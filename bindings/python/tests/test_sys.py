@@ -8,7 +8,6 @@ from typing import Any
 
 import cffi
 import pytest
-
 from hexapla_core.sys import ffi, lib
 from hexapla_core.sys.declarations import ALL
 

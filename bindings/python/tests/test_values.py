@@ -8,7 +8,6 @@ from array import array
 from pathlib import Path
 
 import pytest
-
 from hexapla_core import (
     Checkpoint,
     Context,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import struct
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +28,7 @@ from hexapla_core.trainer.train import open_context
 
 ONE_TO_FOUR = "1 2 3 4"
 CLOSE_RACE_ELEMENTS, FINALISER_ELEMENTS, WARM_UP_CALLS = 1024, 65536, 20_000
+SWITCH_INTERVAL_S = 1e-4  # Python's 5 ms would let a round see one collection or none
 
 
 class Parent:
@@ -179,14 +181,16 @@ def finaliser_race(choice: Choice, parameters: Parameters) -> Seen:
 
 @contextmanager
 def _beside(function: Callable[[], None], done: threading.Event) -> Iterator[None]:
-    """Run a function on another thread for the length of a block."""
-    thread = threading.Thread(target=function)
+    """Run a function on another thread for the length of a block, and let the two alternate often."""
+    thread, interval_s = threading.Thread(target=function), sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     thread.start()
     try:
         yield
     finally:
         done.set()
         thread.join()
+        sys.setswitchinterval(interval_s)
 
 
 def _warm_up(context: Context) -> None:
