@@ -2,7 +2,8 @@
 
 use hexapla::{Context, Options, Result, Tape, Tensor, ops};
 
-fn main() -> Result<()> {
+/// The whole program.
+pub fn main() -> Result<()> {
     let context = Context::new("cpu:0", &Options::default().threads(2))?;
     let x = Tensor::from_values(&context, &[1, 2], &[1.0, 2.0])?;
     let w = Tensor::from_values(&context, &[2, 2], &[1.0, 0.0, 0.0, 1.0])?;

@@ -142,12 +142,12 @@ impl std::error::Error for HookPanic {}
 pub(crate) fn check(call: impl FnOnce(*mut sys::hxp_error) -> sys::hxp_status) -> Result<()> {
     let mut error =
         sys::hxp_error { struct_size: size_of::<sys::hxp_error>() as u32, status: sys::HXP_OK, message: [0; 1016] };
-    match call(&mut error) {
-        sys::HXP_OK => Ok(()),
-        code => {
-            let status = Status::of(code);
-            Err(Error { status, message: until_nul(&error.message), hook_panic: pressure::take_panic() })
-        }
+    let code = call(&mut error);
+    // Taken in any case: a context that spills may succeed after its hook panicked, and the next call is not to blame for that.
+    let hook_panic = pressure::take_panic();
+    match Status::of(code) {
+        Status::Ok => Ok(()),
+        status => Err(Error { status, message: until_nul(&error.message), hook_panic }),
     }
 }
 

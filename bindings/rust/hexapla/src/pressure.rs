@@ -28,7 +28,7 @@ thread_local! {
     static PANIC: RefCell<Option<HookPanic>> = const { RefCell::new(None) };
 }
 
-/// The panic of a hook during the call that just failed on this thread.
+/// The panic of a hook during the call that just ended on this thread.
 pub(crate) fn take_panic() -> Option<HookPanic> {
     PANIC.take()
 }
