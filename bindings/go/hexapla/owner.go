@@ -69,14 +69,17 @@ func init() {
 // Leaks counts the owners that were collected without Close.
 func Leaks() int64 { return leaks.Load() }
 
-// OnLeak sets what is told of every owner collected without Close; nil tells nobody. The default logs the first one. It runs on a
-// goroutine of the collector's and must not block.
-func OnLeak(report func(kind string, id uint64)) {
-	if report == nil {
-		onLeak.Store(nil)
-		return
+// OnLeak sets what is told of every owner collected without Close, and returns what was told before; nil tells nobody. The default logs
+// the first one. It runs on a goroutine of the collector's and must not block.
+func OnLeak(report func(kind string, id uint64)) (before func(kind string, id uint64)) {
+	var next *func(kind string, id uint64)
+	if report != nil {
+		next = &report
 	}
-	onLeak.Store(&report)
+	if last := onLeak.Swap(next); last != nil {
+		return *last
+	}
+	return nil
 }
 
 // Scope closes what was kept in it, newest first. The zero Scope is ready; a nil *Scope keeps nothing. It is for one goroutine.

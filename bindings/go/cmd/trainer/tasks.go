@@ -4,7 +4,9 @@ package main
 // own that then blocks in native code until the eighth update after it has begun, so that no other update can run on its OS thread.
 
 import (
+	"slices"
 	"sync"
+	"syscall"
 
 	"hexapla-go/hexapla"
 )
@@ -13,8 +15,15 @@ const blockedUpdates = 8
 
 type tasks struct {
 	migrating bool
-	gates     []*hexapla.Gate // of the tasks that still block, oldest first
+	blocked   []blocked // the latest updates, oldest first
 	running   sync.WaitGroup
+}
+
+// blocked is an update that has begun: the gate that its goroutine waits at, and the OS threads on which it was seen. A goroutine may move
+// between its last call of core and the gate, so that the gate alone would not keep all of them busy.
+type blocked struct {
+	gate    *hexapla.Gate
+	threads []int
 }
 
 func newTasks(migrating bool) *tasks { return &tasks{migrating: migrating} }
@@ -28,38 +37,59 @@ func (t *tasks) do(update func() error) error {
 	if err != nil {
 		return err
 	}
-	var oldest *hexapla.Gate
-	if len(t.gates) == blockedUpdates {
-		oldest, t.gates = t.gates[0], t.gates[1:]
-	}
-	t.gates = append(t.gates, gate)
+	t.blocked = append(t.blocked, blocked{gate: gate})
 	result := make(chan error, 1)
+	t.launch(gate, func() { result <- update() })
+	return <-result
+}
+
+// launch starts a goroutine that works, then waits at the gate. If it finds itself on a thread of the latest updates it only waits, which
+// takes that thread, and launches another.
+func (t *tasks) launch(gate *hexapla.Gate, work func()) {
 	t.running.Add(1)
 	go func() {
 		defer t.running.Done()
-		if oldest != nil {
-			release(oldest)
+		if t.seen(syscall.Gettid()) {
+			t.launch(gate, work)
+		} else {
+			t.here()
+			if len(t.blocked) > blockedUpdates {
+				t.free(t.blocked[0].gate)
+				t.blocked = t.blocked[1:]
+			}
+			work()
 		}
-		result <- update()
 		gate.Wait()
 	}()
-	return <-result
+}
+
+// seen says whether one of the latest updates was on this thread.
+func (t *tasks) seen(thread int) bool {
+	return slices.ContainsFunc(t.blocked, func(b blocked) bool { return slices.Contains(b.threads, thread) })
+}
+
+// here notes the thread that the running update is on.
+func (t *tasks) here() {
+	if t.migrating {
+		last := &t.blocked[len(t.blocked)-1]
+		last.threads = append(last.threads, syscall.Gettid())
+	}
+}
+
+// free opens a gate, and closes it: those who wait hold shares of their own.
+func (t *tasks) free(gate *hexapla.Gate) {
+	gate.Open()
+	gate.Close()
 }
 
 // end lets all tasks go, and waits for them.
 func (t *tasks) end() {
-	for _, gate := range t.gates {
-		gate.Open()
+	for _, b := range t.blocked {
+		b.gate.Open()
 	}
 	t.running.Wait()
-	for _, gate := range t.gates {
-		gate.Close()
+	for _, b := range t.blocked {
+		b.gate.Close()
 	}
-	t.gates = nil
-}
-
-// release opens a gate, and closes it once nobody waits: waiters hold shares of their own.
-func release(gate *hexapla.Gate) {
-	gate.Open()
-	gate.Close()
+	t.blocked = nil
 }

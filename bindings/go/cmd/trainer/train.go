@@ -26,6 +26,9 @@ func train(ctx context.Context, request trainRequest, e *events) (pairs, error) 
 	}
 	e.send("data", pair{"train", len(r.orders.ids)}, pair{"heldout", len(r.heldout)}, pair{"rejected", r.count.rejected},
 		pair{"markers", r.count.markers})
+	if request.collector {
+		defer hexapla.OnLeak(hexapla.OnLeak(nil)) // owners are lost on purpose; hexapla.Leaks still counts them
+	}
 	last, peak, err := r.onDevice(ctx, e)
 	handles, settling := settle(before.LiveHandles, request.collector)
 	if err == nil {
@@ -45,9 +48,6 @@ func settle(handles int64, lost bool) (int64, error) {
 
 // onDevice is the part of a run that has a context, which is gone when it returns: the last update made, and the peak in bytes.
 func (r *run) onDevice(ctx context.Context, e *events) (last, peak int64, err error) {
-	if r.request.collector {
-		hexapla.OnLeak(nil) // they are lost on purpose; Leaks still counts
-	}
 	c, err := newContext(r.request.context)
 	if err != nil {
 		return 0, 0, err
@@ -89,17 +89,18 @@ func (r *run) updates(ctx context.Context, e *events) (int64, error) {
 		if ctx.Err() != nil || e.err != nil {
 			return k - 1, e.err
 		}
-		if err := tasks.do(func() error { return r.one(k, e) }); err != nil {
+		if err := tasks.do(func() error { return r.one(k, e, tasks.here) }); err != nil {
 			return k - 1, err
 		}
 	}
 	return last, nil
 }
 
-// one is update k and what follows it.
-func (r *run) one(k int64, e *events) error {
+// one is update k and what follows it. It says so when it has left core for the first time: sending an event may move the goroutine.
+func (r *run) one(k int64, e *events, here func()) error {
 	epoch, records := r.orders.take(k)
 	o, err := r.update(k, records)
+	here()
 	if err != nil {
 		return err
 	}
