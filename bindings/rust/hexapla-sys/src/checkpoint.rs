@@ -1,4 +1,5 @@
-//! `hexapla/checkpoint.h`: Checkpoints on disk, read and written. The header holds the contract; this file holds its shape and nothing else.
+//! `hexapla/checkpoint.h`: Checkpoints on disk, read and written. The header holds the contract; this file holds its
+//! shape and nothing else.
 
 use std::ffi::c_char;
 

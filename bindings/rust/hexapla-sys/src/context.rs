@@ -1,4 +1,5 @@
-//! `hexapla/context.h`: A context: one device, its memory account, its workers and its ledger. The header holds the contract; this file holds its shape and nothing else.
+//! `hexapla/context.h`: A context: one device, its memory account, its workers and its ledger. The header holds the
+//! contract; this file holds its shape and nothing else.
 
 use std::ffi::{c_char, c_void};
 

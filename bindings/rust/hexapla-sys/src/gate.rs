@@ -1,4 +1,5 @@
-//! `hexapla/gate.h`: A gate: a place where a caller blocks in native code, holding no lock. The header holds the contract; this file holds its shape and nothing else.
+//! `hexapla/gate.h`: A gate: a place where a caller blocks in native code, holding no lock. The header holds the
+//! contract; this file holds its shape and nothing else.
 
 use crate::status::{hxp_error, hxp_status};
 

@@ -1,4 +1,5 @@
-//! `hexapla/ledger.h`: The ledger: the file that a context maps and writes one record into per call. The header holds the contract; this file holds its shape and nothing else.
+//! `hexapla/ledger.h`: The ledger: the file that a context maps and writes one record into per call. The header holds
+//! the contract; this file holds its shape and nothing else.
 
 use std::ffi::c_char;
 

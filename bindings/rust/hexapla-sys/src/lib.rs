@@ -1,8 +1,8 @@
 //! The C ABI of the Hexapla core, declared: one module a header of `core/include/hexapla`, names and order as there.
 //!
-//! Separate because it is the one place that repeats the C headers, and it holds nothing else: no logic, no wrapper. What a
-//! call promises stands in the header; the safe crate `hexapla` is what programs use. The `abi` request of the trainer
-//! holds every size, offset and number below against C.
+//! Separate because it is the one place that repeats the C headers, and it holds nothing else: no logic, no wrapper.
+//! What a call promises stands in the header; the safe crate `hexapla` is what programs use. The `abi` request of the
+//! trainer holds every size, offset and number below against C.
 #![allow(non_camel_case_types)]
 #![allow(missing_docs)] // The header of the same name documents each item; a second text would go stale.
 

@@ -1,4 +1,5 @@
-//! `hexapla/ops.h`: Operations: each makes one new tensor. The header holds the contract; this file holds its shape and nothing else.
+//! `hexapla/ops.h`: Operations: each makes one new tensor. The header holds the contract; this file holds its shape
+//! and nothing else.
 
 use crate::status::{hxp_error, hxp_status};
 use crate::tape::hxp_tape;

@@ -1,4 +1,5 @@
-//! `hexapla/optimizer.h`: After backward: global norm, clip, AdamW. The header holds the contract; this file holds its shape and nothing else.
+//! `hexapla/optimizer.h`: After backward: global norm, clip, AdamW. The header holds the contract; this file holds
+//! its shape and nothing else.
 
 use crate::status::{hxp_error, hxp_status};
 use crate::tensor::hxp_tensor;

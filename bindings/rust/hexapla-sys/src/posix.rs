@@ -1,5 +1,5 @@
-//! The two calls of the C library that the `write_fails` scenario needs, as 64-bit Linux declares them. Separate because they
-//! are no part of the core; nothing but the safe layer's `testing` part may use them.
+//! The two calls of the C library that the `write_fails` scenario needs, as 64-bit Linux declares them. Separate
+//! because they are no part of the core; nothing but the safe layer's `testing` part may use them.
 
 use std::ffi::c_int;
 

@@ -1,4 +1,5 @@
-//! `hexapla/status.h`: Status codes, the error struct, and who the library is. The header holds the contract; this file holds its shape and nothing else.
+//! `hexapla/status.h`: Status codes, the error struct, and who the library is. The header holds the contract; this
+//! file holds its shape and nothing else.
 
 use std::ffi::c_char;
 

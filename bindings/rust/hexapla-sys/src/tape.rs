@@ -1,4 +1,5 @@
-//! `hexapla/tape.h`: A tape: an explicit record of operations, and the way back through it. The header holds the contract; this file holds its shape and nothing else.
+//! `hexapla/tape.h`: A tape: an explicit record of operations, and the way back through it. The header holds the
+//! contract; this file holds its shape and nothing else.
 
 use crate::context::hxp_context;
 use crate::status::{hxp_error, hxp_status};

@@ -1,4 +1,5 @@
-//! `hexapla/tensor.h`: Tensors: device memory with a shape. The header holds the contract; this file holds its shape and nothing else.
+//! `hexapla/tensor.h`: Tensors: device memory with a shape. The header holds the contract; this file holds its shape
+//! and nothing else.
 
 use std::ffi::{c_char, c_void};
 

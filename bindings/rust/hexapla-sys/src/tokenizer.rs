@@ -1,4 +1,5 @@
-//! `hexapla/tokenizer.h`: The tokenizer: byte-level BPE with NFC. The header holds the contract; this file holds its shape and nothing else.
+//! `hexapla/tokenizer.h`: The tokenizer: byte-level BPE with NFC. The header holds the contract; this file holds its
+//! shape and nothing else.
 
 use std::ffi::c_char;
 

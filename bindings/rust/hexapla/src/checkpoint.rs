@@ -35,7 +35,8 @@ pub struct Checkpoint(pub(crate) Id);
 
 // SAFETY: hexapla.h, "Threads": "Any thread may make any call".
 unsafe impl Send for Checkpoint {}
-// SAFETY: a reader is never changed by a call (checkpoint.h: "A checkpoint handle is a reader"), and any thread may call.
+// SAFETY: a reader is never changed by a call (checkpoint.h: "A checkpoint handle is a reader"), and any thread may
+// call.
 unsafe impl Sync for Checkpoint {}
 
 shared_handle!(Checkpoint, sys::hxp_checkpoint_retain, sys::hxp_checkpoint_release);
@@ -66,7 +67,8 @@ impl Checkpoint {
 
     fn entry(&self, index: u64) -> Result<Entry> {
         let mut raw = std::mem::MaybeUninit::uninit();
-        // SAFETY: init sets every field of the struct that it is given (checkpoint.h: "Set an entry's size and zero the rest").
+        // SAFETY: init sets every field of the struct that it is given (checkpoint.h: "Set an entry's size and zero
+        // the rest").
         unsafe { sys::hxp_checkpoint_entry_init(raw.as_mut_ptr()) };
         // SAFETY: initialised by the line above.
         let mut raw: sys::hxp_checkpoint_entry = unsafe { raw.assume_init() };
@@ -133,8 +135,8 @@ impl Checkpoint {
     }
 }
 
-/// Write tensors to one safetensors file (F32, in the order given), all or nothing: an existing file is replaced only by the
-/// complete new one.
+/// Write tensors to one safetensors file (F32, in the order given), all or nothing: an existing file is replaced only
+/// by the complete new one.
 ///
 /// # Errors
 /// `InvalidArgument` (a name twice), `Io` (nothing left behind).
@@ -150,8 +152,8 @@ pub fn write<'a>(
     let [name_list, key_list, value_list] = [&names, &keys, &values].map(|texts| pointers(texts));
     let ids = ids(tensors.iter().copied());
     check(|error| {
-        // SAFETY: each list has the length that is passed with it, its texts live to the end of this function, and the tensors
-        // are borrowed as long.
+        // SAFETY: each list has the length that is passed with it, its texts live to the end of this function, and
+        // the tensors are borrowed as long.
         unsafe {
             sys::hxp_checkpoint_write(
                 path.as_ptr(),

@@ -74,10 +74,10 @@ impl Options {
         self
     }
 
-    /// Called before the context answers `HXP_OUT_OF_MEMORY`, on the calling thread. `true`: memory may have come free, try
-    /// again; `false`: give up now. Inside it only releases and memory queries work on the context. A hook that panics gives up,
-    /// and its panic surfaces as the error's source. The context and all that lives in it keep the hook alive: a hook that owns
-    /// one of them is a cycle.
+    /// Called before the context answers `HXP_OUT_OF_MEMORY`, on the calling thread. `true`: memory may have come
+    /// free, try again; `false`: give up now. Inside it only releases and memory queries work on the context. A hook
+    /// that panics gives up, and its panic surfaces as the error's source. The context and all that lives in it keep
+    /// the hook alive: a hook that owns one of them is a cycle.
     #[must_use]
     pub fn pressure_hook(mut self, hook: impl Fn(Pressure) -> bool + Send + Sync + 'static) -> Options {
         self.hook = Some(Arc::new(Hook(Box::new(hook))));
@@ -124,8 +124,8 @@ pub struct Context(pub(crate) Id);
 
 // SAFETY: hexapla.h, "Threads": "Any thread may make any call"; releases "never wait for a running call".
 unsafe impl Send for Context {}
-// SAFETY: hexapla.h, "Threads": "A context runs its calls one at a time", so shared references need no lock of ours. The hook
-// is Send and Sync itself.
+// SAFETY: hexapla.h, "Threads": "A context runs its calls one at a time", so shared references need no lock of ours.
+// The hook is Send and Sync itself.
 unsafe impl Sync for Context {}
 
 shared_handle!(Context, sys::hxp_context_retain, sys::hxp_context_release);
@@ -141,8 +141,8 @@ impl Context {
         let ledger = options.ledger.as_deref().map(c_path).transpose()?;
         let raw = options.raw(ledger.as_ref());
         let value = made(|out, error| {
-            // SAFETY: device, raw and the ledger's path live to the end of this function; the hook is kept by the Id below and by
-            // every handle made from it, so that it outlives the context.
+            // SAFETY: device, raw and the ledger's path live to the end of this function; the hook is kept by the Id
+            // below and by every handle made from it, so that it outlives the context.
             unsafe { sys::hxp_context_create(device.as_ptr(), &raw, out, error) }
         })?;
         Ok(Context(Id::new(value, options.hook.clone())))
@@ -194,7 +194,8 @@ impl Context {
         check(|error| unsafe { sys::hxp_context_synchronize(self.0.value, error) })
     }
 
-    /// For tests: let the nth allocation from now (1 = the next) fail, `persistent`: and every later one. 0 switches it off.
+    /// For tests: let the nth allocation from now (1 = the next) fail, `persistent`: and every later one. 0 switches
+    /// it off.
     ///
     /// # Errors
     /// `WrongThread`, `Busy`.

@@ -126,7 +126,8 @@ impl std::error::Error for Error {
     }
 }
 
-/// A pressure hook panicked. Nothing may unwind through C: the panic was caught there, and surfaces with the call's error.
+/// A pressure hook panicked. Nothing may unwind through C: the panic was caught there, and surfaces with the call's
+/// error.
 #[derive(Clone, Debug)]
 pub struct HookPanic(pub(crate) String);
 
@@ -143,7 +144,8 @@ pub(crate) fn check(call: impl FnOnce(*mut sys::hxp_error) -> sys::hxp_status) -
     let mut error =
         sys::hxp_error { struct_size: size_of::<sys::hxp_error>() as u32, status: sys::HXP_OK, message: [0; 1016] };
     let code = call(&mut error);
-    // Taken in any case: a context that spills may succeed after its hook panicked, and the next call is not to blame for that.
+    // Taken in any case: a context that spills may succeed after its hook panicked, and the next call is not to blame
+    // for that.
     let hook_panic = pressure::take_panic();
     match Status::of(code) {
         Status::Ok => Ok(()),

@@ -11,7 +11,8 @@ pub struct Gate(pub(crate) Id);
 
 // SAFETY: hexapla.h, "Threads": "Any thread may make any call".
 unsafe impl Send for Gate {}
-// SAFETY: gate.h: `hxp_gate_wait` blocks "without a lock" so that others may open the gate meanwhile: that is its purpose.
+// SAFETY: gate.h: `hxp_gate_wait` blocks "without a lock" so that others may open the gate meanwhile: that is its
+// purpose.
 unsafe impl Sync for Gate {}
 
 shared_handle!(Gate, sys::hxp_gate_retain, sys::hxp_gate_release);

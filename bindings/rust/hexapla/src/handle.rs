@@ -1,12 +1,13 @@
-//! What all handle types have in common: `Clone` is retain, `Drop` is release. A macro, since each kind has calls of its own.
+//! What all handle types have in common: `Clone` is retain, `Drop` is release. A macro, since each kind has calls of
+//! its own.
 //!
-//! The types are not `Send` and `Sync` by the compiler's leave: an id is a plain number, but what it stands for lives in core, so
-//! each type says in its own file why it may cross threads, in the header's words.
+//! The types are not `Send` and `Sync` by the compiler's leave: an id is a plain number, but what it stands for lives
+//! in core, so each type says in its own file why it may cross threads, in the header's words.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use crate::pressure::Hook;
-use std::sync::Arc;
 
 /// One id of core's, owned. The marker takes `Send` and `Sync` away until a type claims them.
 pub(crate) struct Id {

@@ -2,11 +2,12 @@
 //!
 //! This is the safe layer over [`hexapla_sys`]: every handle is a type of its own, every failing call a [`Result`].
 //!
-//! * **Ownership.** A value of one of these types is one owner. `Clone` asks core for a *new* id for the same object, as `dup(2)`
-//!   does; `Drop` gives it back. Clones of a tensor share its storage. Any drop order is legal, on any thread.
-//! * **Threads.** Core takes any call from any thread and runs a context's calls one at a time, so all types are `Send` and
-//!   `Sync`. Kernels run on the context's own workers.
-//! * **Errors.** An [`Error`] carries core's status and core's text, unchanged. There is no other error and no last error.
+//! * **Ownership.** A value of one of these types is one owner. `Clone` asks core for a *new* id for the same object, as
+//!   `dup(2)` does; `Drop` gives it back. Clones of a tensor share its storage. Any drop order is legal, on any thread.
+//! * **Threads.** Core takes any call from any thread and runs a context's calls one at a time, so all types are `Send`
+//!   and `Sync`. Kernels run on the context's own workers.
+//! * **Errors.** An [`Error`] carries core's status and core's text, unchanged; what core cannot be asked (a zero byte in
+//!   a text, two lists of different lengths) is `InvalidArgument` with a text of this crate's.
 //! * **Tests** that must do what Rust forbids (use after release, races) find raw ids in [`testing`].
 //!
 //! ```

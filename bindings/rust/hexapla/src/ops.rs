@@ -1,8 +1,8 @@
-//! Operations. Each makes one new tensor from tensors of one context, and is recorded when it is given a tape and one of its
-//! inputs needs a gradient there. Shapes are written (rows, columns).
+//! Operations. Each makes one new tensor from tensors of one context, and is recorded when it is given a tape and one
+//! of its inputs needs a gradient there. Shapes are written (rows, columns).
 //!
-//! Errors are the same for all: `InvalidArgument` for a shape, size or index that does not fit, `OutOfMemory` (everything is as it
-//! was), `WrongThread`, `Busy`.
+//! Errors are the same for all: `InvalidArgument` for a shape, size or index that does not fit, `OutOfMemory`
+//! (everything is as it was), `WrongThread`, `Busy`.
 #![allow(clippy::missing_errors_doc)] // The module says it once for all.
 
 use hexapla_sys as sys;
@@ -61,8 +61,9 @@ pub fn rope(tape: Option<&Tape>, x: &Tensor, positions: &[i32], theta: f64) -> R
     })
 }
 
-/// Grouped-query attention inside records laid end to end. q (rows, heads, width); k, v (rows, kv_heads, width); `starts` holds each
-/// record's first row, then the row behind the last record. Rows behind it give zero output and zero gradient.
+/// Grouped-query attention inside records laid end to end. q (rows, heads, width); k, v (rows, kv_heads, width);
+/// `starts` holds each record's first row, then the row behind the last record. Rows behind it give zero output and
+/// zero gradient.
 pub fn attention(
     tape: Option<&Tape>,
     q: &Tensor,
@@ -102,9 +103,9 @@ pub fn scale(tape: Option<&Tape>, x: &Tensor, factor: f64) -> Result<Tensor> {
     })
 }
 
-/// Cross-entropy of a linear head at chosen rows: h (rows, width), w (vocabulary, width), result (targets), each
-/// −log softmax(h\[rows\[i\]\] wᵀ)\[targets\[i\]\]. `rows` and `targets` are of one length; another is refused here, since core is told
-/// only one.
+/// Cross-entropy of a linear head at chosen rows: h (rows, width), w (vocabulary, width), result (targets), each −log
+/// softmax(h\[rows\[i\]\] wᵀ)\[targets\[i\]\]. `rows` and `targets` are of one length; another is refused here, since
+/// core is told only one.
 pub fn linear_cross_entropy(
     tape: Option<&Tape>,
     h: &Tensor,
@@ -118,7 +119,8 @@ pub fn linear_cross_entropy(
     }
     operation(tape, h, |tape, out, error| {
         let (h, w, count) = (h.0.value, w.0.value, rows.len() as u64);
-        // SAFETY: rows and targets have the length that is passed with them; out and error point to locals of this call chain.
+        // SAFETY: rows and targets have the length that is passed with them; out and error point to locals of this
+        // call chain.
         unsafe { sys::hxp_linear_cross_entropy(tape, h, w, rows.as_ptr(), targets.as_ptr(), count, out, error) }
     })
 }
@@ -163,8 +165,8 @@ pub fn reshape(tape: Option<&Tape>, x: &Tensor, shape: &[i64]) -> Result<Tensor>
     })
 }
 
-/// A strided view into x's elements, x contiguous; strides and offset in elements, a stride of 0 repeats. `shape` and `strides` are
-/// of one length; another is refused here, since core is told only one.
+/// A strided view into x's elements, x contiguous; strides and offset in elements, a stride of 0 repeats. `shape` and
+/// `strides` are of one length; another is refused here, since core is told only one.
 pub fn as_strided(tape: Option<&Tape>, x: &Tensor, shape: &[i64], strides: &[i64], offset: i64) -> Result<Tensor> {
     if shape.len() != strides.len() {
         let text = format!("{} sizes and {} strides must be as many", shape.len(), strides.len());
@@ -172,7 +174,8 @@ pub fn as_strided(tape: Option<&Tape>, x: &Tensor, shape: &[i64], strides: &[i64
     }
     operation(tape, x, |tape, out, error| {
         let (x, rank) = (x.0.value, rank(shape));
-        // SAFETY: shape and strides have the length that is passed with them; out and error point to locals of this call chain.
+        // SAFETY: shape and strides have the length that is passed with them; out and error point to locals of this
+        // call chain.
         unsafe { sys::hxp_as_strided(tape, x, rank, shape.as_ptr(), strides.as_ptr(), offset, out, error) }
     })
 }

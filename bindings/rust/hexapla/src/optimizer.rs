@@ -1,5 +1,5 @@
-//! What happens to gradients after backward: global norm, clip, AdamW. All tensors contiguous, of one context; the i-th of each list
-//! belong together.
+//! What happens to gradients after backward: global norm, clip, AdamW. All tensors contiguous, of one context; the
+//! i-th of each list belong together.
 
 use hexapla_sys as sys;
 
@@ -31,7 +31,8 @@ pub fn gradient_norm(gradients: &[Tensor]) -> Result<f64> {
     Ok(norm)
 }
 
-/// If norm > clip_norm, multiply every gradient by f32(clip_norm / norm), in place; else leave them alone. Says whether it did.
+/// If norm > clip_norm, multiply every gradient by f32(clip_norm / norm), in place; else leave them alone. Says
+/// whether it did.
 ///
 /// # Errors
 /// `InvalidArgument` when there is none.

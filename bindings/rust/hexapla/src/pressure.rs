@@ -1,5 +1,6 @@
-//! The pressure hook: Rust code that core calls before it answers `HXP_OUT_OF_MEMORY`. Separate because it is the one place where
-//! C calls Rust, and nothing may unwind there: a panic is caught, kept, and surfaces with the error of the call that met it.
+//! The pressure hook: Rust code that core calls before it answers `HXP_OUT_OF_MEMORY`. Separate because it is the one
+//! place where C calls Rust, and nothing may unwind there: a panic is caught, kept, and surfaces with the error of
+//! the call that met it.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -23,8 +24,8 @@ pub struct Pressure {
 pub(crate) struct Hook(pub(crate) Box<dyn Fn(Pressure) -> bool + Send + Sync>);
 
 thread_local! {
-    // From the hook's panic to the end of the core call around it, which never leaves its thread: context.h says that the hook
-    // runs "on the calling thread", and no other Rust code runs in between.
+    // From the hook's panic to the end of the core call around it, which never leaves its thread: context.h says that
+    // the hook runs "on the calling thread", and no other Rust code runs in between.
     static PANIC: RefCell<Option<HookPanic>> = const { RefCell::new(None) };
 }
 
@@ -40,8 +41,8 @@ pub(crate) unsafe extern "C" fn trampoline(
     live_bytes: u64,
     limit_bytes: u64,
 ) -> i32 {
-    // SAFETY: the payload was made by Context::new from an Arc<Hook> that every handle into the context shares, and core calls
-    // only while it serves a call on one of them.
+    // SAFETY: the payload was made by Context::new from an Arc<Hook> that every handle into the context shares, and
+    // core calls only while it serves a call on one of them.
     let hook = unsafe { &*payload.cast::<Hook>() };
     let pressure = Pressure { need_bytes, live_bytes, limit_bytes };
     match catch_unwind(AssertUnwindSafe(|| (hook.0)(pressure))) {

@@ -10,7 +10,8 @@ use crate::tensor::Tensor;
 /// A share of a tape. An operation given a tape is recorded on it if one of its inputs needs a gradient there.
 pub struct Tape(pub(crate) Id);
 
-// SAFETY: hexapla.h, "Threads": "Any thread may make any call"; a tape remembers nothing about the thread that recorded.
+// SAFETY: hexapla.h, "Threads": "Any thread may make any call"; a tape remembers nothing about the thread that
+// recorded.
 unsafe impl Send for Tape {}
 // SAFETY: hexapla.h, "Threads": "A context runs its calls one at a time", recording and backward included.
 unsafe impl Sync for Tape {}
@@ -28,7 +29,8 @@ impl Tape {
         Ok(Tape(Id::new(value, context.0.hook.clone())))
     }
 
-    /// Ask for the gradient of a tensor. Backward adds to what `gradient` holds; without one the tape makes its own, of zeros.
+    /// Ask for the gradient of a tensor. Backward adds to what `gradient` holds; without one the tape makes its own,
+    /// of zeros.
     ///
     /// # Errors
     /// `InvalidArgument` (another shape, gaps), `OutOfMemory`.
@@ -50,8 +52,9 @@ impl Tape {
         Ok(tensor.sibling(value))
     }
 
-    /// Go back from `output` through the records, newest first, adding into the watched tensors' gradients. `incoming` is the
-    /// gradient at `output`, ones without it. The records are gone afterwards, also after a failure.
+    /// Go back from `output` through the records, newest first, adding into the watched tensors' gradients.
+    /// `incoming` is the gradient at `output`, ones without it. The records are gone afterwards, also after a
+    /// failure.
     ///
     /// # Errors
     /// `NoGradient` (output is not on the tape), `InvalidArgument`, `OutOfMemory`.

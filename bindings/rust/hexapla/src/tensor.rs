@@ -39,10 +39,12 @@ pub struct TensorInfo {
 /// A share of a device tensor. Cloning takes another share of the same values; dropping gives this one back.
 pub struct Tensor(pub(crate) Id);
 
-// SAFETY: hexapla.h, "Threads": "Any thread may make any call"; tensor.h says of release: "any thread, at process exit too".
+// SAFETY: hexapla.h, "Threads": "Any thread may make any call"; tensor.h says of release: "any thread, at process
+// exit too".
 unsafe impl Send for Tensor {}
-// SAFETY: hexapla.h, "Threads": "A context runs its calls one at a time": reads and in-place writes through shared references,
-// from any threads, never overlap. The values behind a handle are core's, no Rust reference points to them.
+// SAFETY: hexapla.h, "Threads": "A context runs its calls one at a time": reads and in-place writes through shared
+// references, from any threads, never overlap. The values behind a handle are core's, no Rust reference points to
+// them.
 unsafe impl Sync for Tensor {}
 
 shared_handle!(Tensor, sys::hxp_tensor_retain, sys::hxp_tensor_release);

@@ -34,8 +34,8 @@ pub(crate) fn library_text(text: *const c_char) -> Option<&'static str> {
     if text.is_null() {
         return None;
     }
-    // SAFETY: the callers pass what hxp_status_name, hxp_build_info and hxp_build_faults answered, of which status.h says
-    // "view, lives as long as the library"; the library is linked in and never unloaded.
+    // SAFETY: the callers pass what hxp_status_name, hxp_build_info and hxp_build_faults answered, of which status.h
+    // says "view, lives as long as the library"; the library is linked in and never unloaded.
     let text = unsafe { CStr::from_ptr(text) };
     Some(text.to_str().expect("core's own texts are ASCII"))
 }

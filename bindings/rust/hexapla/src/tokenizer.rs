@@ -65,7 +65,8 @@ impl Tokenizer {
     fn encode_into(&self, text: &str, ids: &mut [i32], count: &mut u64) -> Result<()> {
         check(|error| {
             let (bytes, capacity) = (text.len() as u64, ids.len() as u64);
-            // SAFETY: text and ids have the lengths that are passed with them; a str is UTF-8, and zero bytes are data there.
+            // SAFETY: text and ids have the lengths that are passed with them; a str is UTF-8, and zero bytes are
+            // data there.
             unsafe {
                 sys::hxp_tokenizer_encode(
                     self.0.value,
@@ -105,8 +106,8 @@ impl Tokenizer {
 
     fn added_token(&self, index: u64) -> Result<AddedToken> {
         let mut raw = std::mem::MaybeUninit::uninit();
-        // SAFETY: init sets every field of the struct that it is given (tokenizer.h: "Set an added token's size and zero the
-        // rest").
+        // SAFETY: init sets every field of the struct that it is given (tokenizer.h: "Set an added token's size and
+        // zero the rest").
         unsafe { sys::hxp_added_token_init(raw.as_mut_ptr()) };
         // SAFETY: initialised by the line above.
         let mut raw: sys::hxp_added_token = unsafe { raw.assume_init() };

@@ -1,5 +1,5 @@
-//! One owner, one id: `Clone` takes a new id for the same object, `Drop` gives one back, in any order and on any thread.
-//! Counts are read from each test's own context, since tests of one process run at once.
+//! One owner, one id: `Clone` takes a new id for the same object, `Drop` gives one back, in any order and on any
+//! thread. Counts are read from each test's own context, since tests of one process run at once.
 
 use hexapla::{Context, Options, Status, Tape, Tensor, ops, testing};
 

@@ -1,4 +1,5 @@
-//! Operations, the tape and the optimizer, on numbers that can be checked by hand; and one run of a layer on several threads.
+//! Operations, the tape and the optimizer, on numbers that can be checked by hand; and one run of a layer on several
+//! threads.
 
 use hexapla::optimizer::{AdamW, adamw_step, gradient_clip, gradient_norm};
 use hexapla::{Context, Gate, Options, Result, Tape, Tensor, ops};

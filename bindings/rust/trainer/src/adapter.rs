@@ -1,5 +1,5 @@
-//! The adapter: the tensors that are trained, and where each sits. Separate from the optimizer's state, because evaluation needs only
-//! this.
+//! The adapter: the tensors that are trained, and where each sits. Separate from the optimizer's state, because
+//! evaluation needs only this.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use hexapla::{Context, Tensor};
 
 use crate::config::{Config, read_file};
 use crate::failure::{At, Failure, Outcome};
-use crate::fields::Fields;
+use crate::fields::{Fields, plain};
 use crate::names::{self, Named};
 use crate::spec::Spec;
 
@@ -49,7 +49,7 @@ pub fn config_bytes(folder: &Path, spec: &Spec) -> Outcome<Vec<u8>> {
     let bytes = std::fs::read(&path).map_err(|error| Failure::io(&path, &error))?;
     let mut fields = Fields::new(read_file(&path)?, "checkpoint", &format!("{}: ", path.display()))?;
     for (key, wanted) in [("r", spec.rank as f64), ("lora_alpha", spec.alpha)] {
-        fields.number_in(key, &format!("{wanted:?} as in the spec"), |value| value == wanted)?;
+        fields.number_in(key, &format!("{} as in the spec", plain(wanted)), |value| value == wanted)?;
     }
     Ok(bytes)
 }

@@ -1,4 +1,5 @@
-//! A micro-batch: records end to end, with the host arrays that operations take, built once. And the digest of an update's batch.
+//! A micro-batch: records end to end, with the host arrays that operations take, built once. And the digest of an
+//! update's batch.
 
 use crate::render::Rendered;
 

@@ -1,5 +1,5 @@
-//! A model's config.json, and the tensors that it calls for. Separate because nothing is derived or assumed here: what changes the
-//! forward pass and is not understood is refused.
+//! A model's config.json, and the tensors that it calls for. Separate because nothing is derived or assumed here:
+//! what changes the forward pass and is not understood is refused.
 
 use std::path::Path;
 
@@ -72,7 +72,8 @@ impl Config {
         sizes[index]
     }
 
-    /// Every tensor of the model, a tied head apart: embedding, norm, perhaps the head, then layer by layer as `Model` takes them.
+    /// Every tensor of the model, a tied head apart: embedding, norm, perhaps the head, then layer by layer as
+    /// `Model` takes them.
     pub fn tensors(&self) -> Vec<Named> {
         let table = vec![self.vocabulary, self.hidden];
         let mut named = vec![(EMBEDDING.to_string(), table.clone()), (NORM.to_string(), vec![self.hidden])];

@@ -61,7 +61,7 @@ pub struct How<'a> {
 pub fn answer(request: &EvaluateRequest, events: &Events) -> Outcome<()> {
     let spec = &request.spec;
     let renderer = Renderer::open(&request.tokenizer, spec.template, spec.length)?;
-    let heldout = renderer.file(&request.heldout, |_, _| ())?;
+    let heldout = renderer.data(&request.heldout)?;
     let context: Context = request.context.open()?;
     let model = Model::read(&request.model, &context)?;
     let adapter = match &request.adapter {

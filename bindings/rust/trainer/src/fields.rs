@@ -1,5 +1,5 @@
-//! Reading an object key by key: each is taken once, with its type; what is left at the end is unknown. Separate because requests,
-//! specs, records and configs all want the same messages.
+//! Reading an object key by key: each is taken once, with its type; what is left at the end is unknown. Separate
+//! because requests, specs, records and configs all want the same messages.
 
 use std::path::PathBuf;
 
@@ -96,7 +96,7 @@ impl Fields {
     /// A number for which `holds`; `range` says what that is.
     pub fn number_in(&mut self, key: &str, range: &str, holds: impl Fn(f64) -> bool) -> Outcome<f64> {
         let value = self.number(key)?;
-        if holds(value) { Ok(value) } else { Err(self.wrong(key, &format!("is {value:?}, must be {range}"))) }
+        if holds(value) { Ok(value) } else { Err(self.wrong(key, &format!("is {}, must be {range}", plain(value)))) }
     }
 
     pub fn array(&mut self, key: &str) -> Outcome<Vec<Value>> {
@@ -150,4 +150,10 @@ impl Fields {
             None => Ok(()),
         }
     }
+}
+
+/// A number as a person would write it: 8, not 8.0; 1e-8, not eight zeros.
+pub fn plain(value: f64) -> String {
+    let text = format!("{value:?}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_string)
 }

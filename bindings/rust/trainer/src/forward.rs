@@ -1,5 +1,5 @@
-//! The forward pass: exactly the calls of docs/spec.md, "Forward", in their order, since gradients add in reverse order of recording.
-//! The same for training (a tape) and evaluation (none).
+//! The forward pass: exactly the calls of docs/spec.md, "Forward", in their order, since gradients add in reverse
+//! order of recording. The same for training (a tape) and evaluation (none).
 
 use std::rc::Rc;
 

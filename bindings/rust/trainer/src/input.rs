@@ -1,4 +1,5 @@
-//! Requests' lines, read on a thread of their own, so that a run learns of stdin's end while it trains. Knows bytes only.
+//! Requests' lines, read on a thread of their own, so that a run learns of stdin's end while it trains. Knows bytes
+//! only.
 
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! JSON as strict as the protocol's "Lines": the values, and how they are written. The reader is in `json_reader.rs`. Separate from
-//! everything that knows what a message means.
+//! JSON as strict as the protocol's "Lines": the values, and how they are written. The reader is in `json_reader.rs`.
+//! Separate from everything that knows what a message means.
 
 /// One JSON value. An object keeps its order; no key occurs twice.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,5 +1,6 @@
-//! The strict JSON reader. It refuses what the protocol refuses and ordinary readers let pass: bytes that are not UTF-8, a byte-order
-//! mark, an empty text, text behind the value, a duplicate key, a lone surrogate, a number not finite in f64, nesting past 64.
+//! The strict JSON reader. It refuses what the protocol refuses and ordinary readers let pass: bytes that are not
+//! UTF-8, a byte-order mark, an empty text, text behind the value, a duplicate key, a lone surrogate, a number not
+//! finite in f64, nesting past 64.
 
 use crate::json::Value;
 

@@ -1,5 +1,5 @@
-//! The Rust trainer: requests on stdin, events on stdout, one JSON object a line (docs/protocol.md). This file reads requests, hands
-//! each to its stage and keeps the exit status; it decides nothing about training.
+//! The Rust trainer: requests on stdin, events on stdout, one JSON object a line (docs/protocol.md). This file reads
+//! requests, hands each to its stage and keeps the exit status; it decides nothing about training.
 #![forbid(unsafe_code)]
 
 mod adapter;

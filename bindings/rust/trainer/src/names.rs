@@ -1,4 +1,5 @@
-//! Sets of tensors: what must be there against what is. Separate because models, adapters and optimizer files are refused alike.
+//! Sets of tensors: what must be there against what is. Separate because models, adapters and optimizer files are
+//! refused alike.
 
 use std::collections::BTreeMap;
 use std::path::Path;

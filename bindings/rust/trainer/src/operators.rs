@@ -1,5 +1,5 @@
-//! The `operators` request: one op a case, on tensors from a file, with gradients where asked. A case that fails says so and the next
-//! one runs.
+//! The `operators` request: one op a case, on tensors from a file, with gradients where asked. A case that fails says
+//! so and the next one runs.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! Which records an update takes: a seeded permutation an epoch, cut into batches that never span epochs. Knows counts only.
+//! Which records an update takes: a seeded permutation an epoch, cut into batches that never span epochs. Knows
+//! counts only.
 
 /// SplitMix64 (Steele, Lea and Flood 2014).
 pub struct SplitMix64(pub u64);

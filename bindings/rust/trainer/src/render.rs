@@ -1,5 +1,5 @@
-//! Rendering: a record's ids and the flags of those that are learned, or the reason why it is rejected. Knows the tokenizer, not the
-//! model.
+//! Rendering: a record's ids and the flags of those that are learned, or the reason why it is rejected. Knows the
+//! tokenizer, not the model.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -128,6 +128,12 @@ impl Renderer {
                 Err(reason) => *rendering.rejected.entry(reason).or_default() += 1,
             }
         }
+        Ok(rendering)
+    }
+
+    /// Render a file to train or evaluate on: one with no accepted record is refused.
+    pub fn data(&self, path: &Path) -> Outcome<Rendering> {
+        let rendering = self.file(path, |_, _| ())?;
         if rendering.accepted.is_empty() {
             let message = format!("{} has no accepted record", path.display());
             return Err(Failure::new("record", message, path.display().to_string()));

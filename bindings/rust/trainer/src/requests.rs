@@ -1,4 +1,5 @@
-//! Requests, read strictly: every key shown in the protocol is required, another is refused. Separate so that no stage sees JSON.
+//! Requests, read strictly: every key shown in the protocol is required, another is refused. Separate so that no
+//! stage sees JSON.
 
 use std::path::PathBuf;
 

@@ -23,8 +23,8 @@ pub struct Data {
 impl Data {
     pub fn read(request: &TrainRequest) -> Outcome<Data> {
         let renderer = Renderer::open(&request.tokenizer, request.spec.template, request.spec.length)?;
-        let train = renderer.file(&request.train, |_, _| ())?;
-        let heldout = renderer.file(&request.heldout, |_, _| ())?;
+        let train = renderer.data(&request.train)?;
+        let heldout = renderer.data(&request.heldout)?;
         let mut rejected = train.rejected;
         for (reason, count) in heldout.rejected {
             *rejected.entry(reason).or_default() += count;

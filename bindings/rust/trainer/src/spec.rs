@@ -1,5 +1,5 @@
-//! The training specification: every key required, every range checked, no default. Separate because nothing else may decide what a
-//! run is.
+//! The training specification: every key required, every range checked, no default. Separate because nothing else may
+//! decide what a run is.
 
 use std::f64::consts::PI;
 
@@ -163,7 +163,7 @@ pub mod tests {
             ("\"rank\":8,", "", "spec.rank: missing"),
             ("\"rank\":8", "\"rank\":8,\"dropout\":0", "spec.dropout: unknown key"),
             ("\"micro_batch\":4", "\"micro_batch\":17", "spec.micro_batch: is 17, must be 1 … 16"),
-            ("\"beta1\":0.9", "\"beta1\":1", "spec.beta1: is 1.0, must be"),
+            ("\"beta1\":0.9", "\"beta1\":1", "spec.beta1: is 1, must be"),
             ("[\"q_proj\"]", "[\"q_proj\",\"q_proj\"]", "spec.targets: names \"q_proj\" twice"),
             ("\"seed\":1", "\"seed\":1.0", "spec.seed: is 1.0, must be an integer"),
         ];

@@ -1,5 +1,5 @@
-//! The temporaries of one micro-batch: held together, released together. Separate because who releases them is the question that
-//! `release: collector` asks: Rust has no collector, so there they leak.
+//! The temporaries of one micro-batch: held together, released together. Separate because who releases them is the
+//! question that `release: collector` asks: Rust has no collector, so there they leak.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,4 +1,5 @@
-//! The `train` request: the loop over updates, on one thread or migrating, with its events, evaluations and checkpoints.
+//! The `train` request: the loop over updates, on one thread or migrating, with its events, evaluations and
+//! checkpoints.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -169,7 +170,8 @@ struct Gates(Vec<Gate>);
 impl Drop for Gates {
     fn drop(&mut self) {
         for gate in &self.0 {
-            gate.open().expect("a live gate opens");
+            // One that cannot be opened opens when its last id goes; a panic here could meet another.
+            let _ = gate.open();
         }
     }
 }

@@ -1,5 +1,5 @@
-//! One update: forward, backward, norm, clip, AdamW; and what is trained. Knows nothing of events, evaluation or files but those that
-//! the optimizer's state is read from.
+//! One update: forward, backward, norm, clip, AdamW; and what is trained. Knows nothing of events, evaluation or
+//! files but those that the optimizer's state is read from.
 
 use std::path::Path;
 

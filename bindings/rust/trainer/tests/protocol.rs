@@ -1,4 +1,5 @@
-//! The trainer as a process: which lines it refuses, how requests end, and its exit status. What it computes is the harness's question.
+//! The trainer as a process: which lines it refuses, how requests end, and its exit status. What it computes is the
+//! harness's question.
 
 use std::io::Write;
 use std::path::Path;
@@ -75,4 +76,36 @@ fn the_embedded_model_loads_and_a_missing_one_does_not() {
     let (lines, status) = ask(request("/nonexistent").as_bytes());
     assert_eq!(status, 1);
     assert!(lines[0].contains(r#""status":"io""#), "{}", lines[0]);
+}
+
+#[test]
+fn records_are_rendered_rejected_or_refused_by_line() {
+    let tokenizer = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../harness/hexapla/data/embedded/tokenizer");
+    let tokenizer = tokenizer.canonicalize().expect("the embedded tokenizer");
+    let path = std::env::temp_dir().join(format!("hexapla-test-records-{}.jsonl", std::process::id()));
+    let render = |records: &str| {
+        std::fs::write(&path, records).expect("a temporary file");
+        let (tokenizer, records) = (tokenizer.display(), path.display());
+        let how = r#""template":"qwen3","length":256"#;
+        let request = format!(
+            r#"{{"protocol":1,"id":"r","request":"render","tokenizer":"{tokenizer}","records":"{records}",{how}}}"#
+        );
+        let outcome = ask(request.as_bytes());
+        std::fs::remove_file(&path).expect("the file is ours");
+        outcome
+    };
+    let (lines, status) = render(
+        "{\"id\":\"a\",\"question\":\"q\",\"answer\":\"\\n\",\"other\":[1]}\r\n\
+         {\"id\":\"b\",\"question\":\"q\",\"answer\":\"x\"}",
+    );
+    assert_eq!(status, 0);
+    assert_eq!(lines[0], r#"{"id":"r","event":"record","record":"a","rejected":"empty"}"#);
+    assert!(lines[1].contains(r#""record":"b","ids":["#) && lines[1].ends_with(r#"110"}"#), "{}", lines[1]);
+    assert_eq!(lines[2], r#"{"id":"r","event":"done","accepted":1,"rejected":{"empty":1},"markers":0}"#);
+    let (lines, status) = render("{\"id\":\"a\",\"question\":\"q\",\"answer\":\"x\"}\n\n");
+    assert_eq!(status, 1);
+    assert!(lines[0].contains(r#""status":"record","message":"line 2: empty line""#), "{}", lines[0]);
+    let (lines, status) = render("{\"id\":\"a\",\"question\":\"q\",\"answer\":\"\"}");
+    assert_eq!(status, 0);
+    assert_eq!(lines[1], r#"{"id":"r","event":"done","accepted":0,"rejected":{"empty":1},"markers":0}"#);
 }

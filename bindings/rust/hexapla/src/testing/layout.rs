@@ -1,5 +1,5 @@
-//! Sizes, offsets and numbers as this binding sees them, by the compiler's own account of [`hexapla_sys`]: the `abi` request holds
-//! them against C. Nothing is read from core.
+//! Sizes, offsets and numbers as this binding sees them, by the compiler's own account of [`hexapla_sys`]: the `abi`
+//! request holds them against C. Nothing is read from core.
 
 use std::mem::offset_of;
 
@@ -63,13 +63,22 @@ pub fn types() -> Vec<TypeLayout> {
         hxp_gate {}
         hxp_pressure_hook {}
         hxp_error { struct_size, status, message }
-        hxp_context_options { struct_size, flags, threads, pressure_retries, memory_limit, ledger_path, pressure_hook, pressure_payload }
-        hxp_memory { struct_size, threads, live_bytes, peak_bytes, limit_bytes, live_handles, spilled_bytes, allocations, pressure_calls, pressure_rescues, stale_calls, foreign_calls, injected_failures }
+        hxp_context_options {
+            struct_size, flags, threads, pressure_retries, memory_limit, ledger_path, pressure_hook,
+            pressure_payload
+        }
+        hxp_memory {
+            struct_size, threads, live_bytes, peak_bytes, limit_bytes, live_handles, spilled_bytes,
+            allocations, pressure_calls, pressure_rescues, stale_calls, foreign_calls, injected_failures
+        }
         hxp_tensor_info { struct_size, dtype, rank, contiguous, shape, strides, offset, elements, bytes }
         hxp_adamw_options { struct_size, reserved, step, learning_rate, beta1, beta2, epsilon, weight_decay }
         hxp_checkpoint_entry { struct_size, rank, shape, elements, bytes, dtype, name }
         hxp_added_token { struct_size, id, special, text_bytes, text }
-        hxp_ledger_header { magic, version, record_bytes, capacity, written, live_bytes, peak_bytes, limit_bytes, live_handles }
+        hxp_ledger_header {
+            magic, version, record_bytes, capacity, written, live_bytes, peak_bytes, limit_bytes,
+            live_handles
+        }
         hxp_ledger_record { time_ns, handle, bytes, live_bytes, update, context, thread, operation, status, sequence }
     }
 }

@@ -1,5 +1,5 @@
-//! Raw ids and the process's limits, for tests and the trainer's `probe` and `abi` requests alone: what Rust forbids everywhere else
-//! must be tried somewhere. A program that trains a model needs none of it.
+//! Raw ids and the process's limits, for tests and the trainer's `probe` and `abi` requests alone: what Rust forbids
+//! everywhere else must be tried somewhere. A program that trains a model needs none of it.
 
 mod files;
 mod layout;

@@ -1,5 +1,5 @@
-//! The `probe` request: scenarios of docs/probes.md, one file an axis. They use the safe layer, and `hexapla::testing` only for what
-//! Rust forbids.
+//! The `probe` request: scenarios of docs/probes.md, one file an axis. They use the safe layer, and
+//! `hexapla::testing` only for what Rust forbids.
 
 mod errors;
 mod memory;
