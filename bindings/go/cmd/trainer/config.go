@@ -28,6 +28,10 @@ func readConfig(folder string) (config, error) {
 	if err != nil {
 		return config{}, err
 	}
+	return configOf(o, path)
+}
+
+func configOf(o *object, path string) (config, error) {
 	f := fieldsOf(o, badCheckpoint, path+": ")
 	for _, key := range refusedKeys {
 		if asked(o.values[key]) {
@@ -84,7 +88,7 @@ func (f *fields) theta() float64 {
 func readObject(path string) (*object, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fail(badFile, path, "%v", err)
+		return nil, fail(badCheckpoint, path, "%v", err)
 	}
 	value, err := parseJSON(string(data))
 	if err != nil {

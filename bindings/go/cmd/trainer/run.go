@@ -46,7 +46,7 @@ func newRun(request trainRequest) (*run, error) {
 	}
 	path := filepath.Join(request.adapter, adapterConfigFile)
 	if r.adapterConfig, err = os.ReadFile(path); err != nil {
-		return nil, fail(badFile, path, "%v", err)
+		return nil, fail(badCheckpoint, path, "%v", err)
 	}
 	return r, nil
 }
