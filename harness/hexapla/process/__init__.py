@@ -4,7 +4,18 @@ Separate because nothing above it may touch a pipe, a signal or a process id. It
 number: what an event says is the levels' business, whether it may come at all is decided here.
 """
 
+from hexapla.process.device import DeviceGauge, DeviceWatch, gauge_of
 from hexapla.process.failure import TrainerFailure
-from hexapla.process.trainer import Answer, Launch, Limits, Trainer
+from hexapla.process.launch import Launch, Limits
+from hexapla.process.trainer import Answer, Trainer
 
-__all__ = ["Answer", "Launch", "Limits", "Trainer", "TrainerFailure"]
+__all__ = [
+    "Answer",
+    "DeviceGauge",
+    "DeviceWatch",
+    "Launch",
+    "Limits",
+    "Trainer",
+    "TrainerFailure",
+    "gauge_of",
+]

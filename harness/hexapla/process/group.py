@@ -10,23 +10,19 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import time
 
 import psutil
 
 TOKEN_VARIABLE = "HEXAPLA_TRAINER_TOKEN"
-
-# Seconds between the signal that asks for stacks and SIGKILL.
-_STACKS_SECONDS = 1.0
 
 # What makes a runtime print its stacks. Python's trainers run with PYTHONFAULTHANDLER=1.
 _STACK_SIGNALS = {"python": signal.SIGABRT, "java": signal.SIGQUIT, "go": signal.SIGQUIT}
 
 
 def members(session: int) -> list[psutil.Process]:
-    """Processes of a session that still run, zombies left out."""
+    """Processes of a session that still run, zombies left out. Session 0: none."""
     found = []
-    for pid in psutil.pids():
+    for pid in psutil.pids() if session else ():
         with contextlib.suppress(OSError, psutil.Error):
             if os.getsid(pid) == session:
                 process = psutil.Process(pid)
@@ -48,6 +44,11 @@ def marked(token: str) -> list[psutil.Process]:
     return found
 
 
+def left(session: int, token: str) -> list[psutil.Process]:
+    """What still runs of a session or carries the token, each once."""
+    return list({process.pid: process for process in members(session) + marked(token)}.values())
+
+
 def cpu_seconds(session: int) -> float:
     """CPU time of a session's processes and of the children they waited for."""
     total = 0.0
@@ -59,20 +60,22 @@ def cpu_seconds(session: int) -> float:
     return total
 
 
-def ask_for_stacks(pid: int, language: str) -> None:
-    """Have the runtime print its stacks on stderr where it can, and give it the time to."""
+def ask_for_stacks(pid: int, language: str) -> bool:
+    """Have the runtime print its stacks; False where there is no way to."""
     stack_signal = _STACK_SIGNALS.get(language.lower())
     if stack_signal is None:
-        return
+        return False
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, stack_signal)
-        time.sleep(_STACKS_SECONDS)
+        return True
+    return False
 
 
 def kill(session: int, token: str) -> None:
     """End a trainer's whole session, and what left it, without a chance to object."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(session, signal.SIGKILL)
-    for process in members(session) + marked(token):
+    if session:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(session, signal.SIGKILL)
+    for process in left(session, token):
         with contextlib.suppress(psutil.Error):
             process.kill()

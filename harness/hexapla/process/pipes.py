@@ -11,6 +11,7 @@ import contextlib
 import os
 import selectors
 import subprocess
+import time
 from collections import deque
 from pathlib import Path
 from typing import IO
@@ -29,7 +30,7 @@ class Flood(Exception):
 
 
 class Pipes:
-    """Pumps one child: lines of stdout into `lines`, stderr into a file, `send` into stdin."""
+    """Pumps one child: stdout into `lines`, each as it came, stderr into a file, `send` into stdin."""
 
     def __init__(
         self,
@@ -43,6 +44,7 @@ class Pipes:
         assert child.stdin is not None and child.stdout is not None and child.stderr is not None
         self.lines: deque[bytes] = deque()
         self.stdout_open = True
+        self._stdout_closed_at = 0.0
         self.exited = False
         self.stdout_received = 0
         self.stderr_received = 0
@@ -65,6 +67,11 @@ class Pipes:
             self._exit_descriptor = os.pidfd_open(child.pid)
             self._selector.register(self._exit_descriptor, selectors.EVENT_READ)
 
+    @property
+    def stdout_closed_s(self) -> float:
+        """Seconds since the child closed stdout; 0 while it is open."""
+        return 0.0 if self.stdout_open else time.monotonic() - self._stdout_closed_at
+
     def send(self, data: bytes) -> None:
         """Queue bytes for stdin; they leave during `pump`."""
         if not self._unsent and not self._stdin.closed:
@@ -85,6 +92,18 @@ class Pipes:
         if self._child.poll() is not None:
             self.exited = True
             self._drain()
+
+    def pump_into_log(self, seconds: float) -> None:
+        """For `seconds`, or until the exit, put what either stream says into the log (a JVM's stacks come
+        on stdout). What was on its way before counts as said."""
+        deadline = time.monotonic() + seconds
+        with contextlib.suppress(Flood):
+            while not self.exited and (left := deadline - time.monotonic()) > 0:
+                self.pump(left)
+        for line in self.lines:
+            self._log.write(line)
+        self._log.write(self._partial)
+        self._log.flush()
 
     def close_stdin(self) -> None:
         """End of input, which a trainer takes for `bye`."""
@@ -134,12 +153,13 @@ class Pipes:
             return False
         if not chunk:
             self.stdout_open = False
+            self._stdout_closed_at = time.monotonic()
             self._selector.unregister(self._stdout)
             return False
         self.stdout_received += len(chunk)
         self._partial += chunk
         while (end := self._partial.find(b"\n", self._scanned)) >= 0:
-            self.lines.append(bytes(self._partial[:end]))
+            self.lines.append(bytes(self._partial[: end + 1]))
             del self._partial[: end + 1]
             self._scanned = 0
         self._scanned = len(self._partial)

@@ -8,8 +8,6 @@ group and is one TrainerFailure; the caller never sees a hanging read or a half-
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
 import subprocess
 import time
 import uuid
@@ -20,7 +18,11 @@ from typing import IO, Any
 
 from hexapla.process import group
 from hexapla.process.failure import TrainerFailure
+from hexapla.process.guard import GUARD
+from hexapla.process.launch import Launch
 from hexapla.process.pipes import Flood, Pipes
+from hexapla.process.postmortem import last_calls, last_words, signal_name, stderr_end
+from hexapla.process.silence import Silence
 from hexapla.protocol import (
     VERSION,
     Bye,
@@ -32,7 +34,6 @@ from hexapla.protocol import (
     Reason,
     SchemaError,
     Skipped,
-    ledger,
     parse_event,
     parse_object,
     validate_event,
@@ -41,34 +42,12 @@ from hexapla.protocol import (
 )
 from hexapla.protocol.order import Order, OrderError
 
-_LEDGER_TAIL = 5
 # A child that is just ending (a resource tracker, a shell's last command) is not "left behind".
 _CHILD_GRACE_SECONDS = 1.0
-# An idle virtual machine ticks; below this share of one core over the silent time, nothing happens.
-_IDLE_CPU_SHARE = 0.01
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Bounds on what a trainer may print, in bytes. A line's bound is PROTOCOL's."""
-
-    line_bytes: int = 16 << 20
-    stdout_bytes: int = 8 << 30
-    stderr_bytes: int = 64 << 20
-
-
-@dataclass(frozen=True)
-class Launch:
-    """How to start one implementation, and where its words go."""
-
-    name: str
-    argv: list[str]
-    directory: Path
-    environment: dict[str, str]
-    language: str
-    silence_s: float
-    results: Path
-    limits: Limits = field(default_factory=Limits)
+# What a runtime gets to print its stacks in before SIGKILL.
+_STACKS_SECONDS = 1.0
+# Words that answer no request: nobody had asked, or the request had ended.
+_STRAY = "unasked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +75,7 @@ class Trainer:
     """A running trainer. Not thread-safe: one thread asks, others leave it alone."""
 
     def __init__(self, launch: Launch) -> None:
-        """Start the process. Raises TrainerFailure (no_start)."""
+        """Start the process. Raises TrainerFailure (no_start, device_not_released)."""
         self.launch = launch
         self.failure: TrainerFailure | None = None
         self._token = uuid.uuid4().hex
@@ -106,16 +85,34 @@ class Trainer:
         self._ledger: Path | None = None
         self._exit_status = 0
         self._lines_seen = 0
+        if launch.device is not None:
+            held = launch.device.wait_for_start(launch.silence_s)
+            if held:
+                raise TrainerFailure(Reason.DEVICE_NOT_RELEASED, f"not started: {held}")
+        launch.stderr_path.parent.mkdir(parents=True, exist_ok=True)
+        launch.events_folder.mkdir(parents=True, exist_ok=True)
+        self._child = self._start()
+        limits = launch.limits
+        self._pipes = Pipes(
+            self._child,
+            launch.stderr_path,
+            line_bytes=limits.line_bytes,
+            stdout_bytes=limits.stdout_bytes,
+            stderr_bytes=limits.stderr_bytes,
+        )
+        self._silence = Silence(self._child.pid, launch.silence_s)
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        launch = self.launch
         environment = {
             **launch.environment,
             group.TOKEN_VARIABLE: self._token,
             "PYTHONFAULTHANDLER": "1",
             "PYTHONUNBUFFERED": "1",
         }
-        stderr_path = launch.results / "stderr" / f"{launch.name}.log"
-        stderr_path.parent.mkdir(parents=True, exist_ok=True)
+        GUARD.watch(self._token)
         try:
-            self._child = subprocess.Popen(
+            child = subprocess.Popen(
                 launch.argv,
                 cwd=launch.directory,
                 env=environment,
@@ -126,16 +123,12 @@ class Trainer:
                 bufsize=0,
             )
         except OSError as error:
+            GUARD.forget(self._token)
             raise TrainerFailure(Reason.NO_START, f"{launch.argv[0]}: {error.strerror}") from None
-        limits = launch.limits
-        self._pipes = Pipes(
-            self._child,
-            stderr_path,
-            line_bytes=limits.line_bytes,
-            stdout_bytes=limits.stdout_bytes,
-            stderr_bytes=limits.stderr_bytes,
-        )
-        self._watch_from_now()
+        GUARD.watch(self._token, child.pid)
+        if launch.device is not None:
+            launch.device.enter(child.pid)
+        return child
 
     @property
     def pid(self) -> int:
@@ -164,21 +157,22 @@ class Trainer:
         validate_request(message)
         ledger_path = message.get("context", {}).get("ledger")
         self._ledger = Path(ledger_path) if ledger_path else None
-        events_path = self.launch.results / "events" / self.launch.name / f"{request_id}.jsonl"
-        events_path.parent.mkdir(parents=True, exist_ok=True)
         started = time.monotonic()
-        with events_path.open("wb") as file:
+        with (self.launch.events_folder / f"{request_id}.jsonl").open("wb") as file:
             try:
                 self._guard(self._take_lines)  # words that came since the last end
                 self._open = _Open(request_id, request, Order(message), file)
                 self._on_event = on_event
                 self._pipes.send(write_line(message))
-                self._watch_from_now()
+                self._silence.watch_from_now()
                 while self._open.end is None:
-                    self._guard(lambda: self._pipes.pump(self._patience()))
+                    self._guard(lambda: self._pipes.pump(self._silence.patience_s))
                     self._guard(self._take_lines)
                     self._check_alive()
                 answer = Answer(self._open.events, self._open.end, time.monotonic() - started)
+            except OSError:  # our own disk is full: nobody's failure but ours, and nobody must be left
+                self.kill()
+                raise
             finally:
                 self._open = None
                 self._on_event = None
@@ -189,9 +183,9 @@ class Trainer:
         """Say `bye`, wait for the exit, check its status and what was left. Raises TrainerFailure."""
         answer = self.ask("bye", "bye")
         self._pipes.close_stdin()
-        self._watch_from_now()
+        self._silence.watch_from_now()
         while not self._pipes.exited:
-            self._guard(lambda: self._pipes.pump(self._patience()))
+            self._guard(lambda: self._pipes.pump(self._silence.patience_s))
             self._guard(self._take_lines)
             self._check_silence()
         self._guard(self._take_lines)
@@ -200,11 +194,12 @@ class Trainer:
             self._exit_status = 3
         code = self._child.returncode
         if code < 0:
-            raise self._fail(Reason.SIGNAL, f"after bye it ended by {_signal_name(code)}")
+            raise self._fail(Reason.SIGNAL, f"after bye it ended by {signal_name(code)}")
         if code != self._exit_status:
             raise self._fail(Reason.EXIT_STATUS, f"exit status {code}; its events say {self._exit_status}")
+        self._check_device()
         self._check_children()
-        self._pipes.close()
+        self._let_go()
         return answer.end
 
     def kill(self) -> None:
@@ -212,19 +207,24 @@ class Trainer:
         group.kill(self._child.pid, self._token)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._child.wait(timeout=5)
-        self._pipes.close()
+        self._let_go()
 
     def interrupt(self) -> None:
         """End the process and leave the pipes to the thread that reads them."""
         group.kill(self._child.pid, self._token)
 
+    def _let_go(self) -> None:
+        self._pipes.close()
+        GUARD.forget(self._token)
+        if self.launch.device is not None:
+            self.launch.device.leave(self._child.pid)
+
     def _fail(self, reason: Reason, detail: str, *, stacks: bool = False) -> TrainerFailure:
         if self.failure is None:
+            if stacks and group.ask_for_stacks(self._child.pid, self.launch.language):
+                self._pipes.pump_into_log(_STACKS_SECONDS)
+                detail += f"; its stacks are in stderr/{self.launch.name}.log"
             self.failure = TrainerFailure(reason, detail)
-            if stacks:
-                group.ask_for_stacks(self._child.pid, self.launch.language)
-                with contextlib.suppress(Flood):
-                    self._pipes.pump(0)
             self.kill()
         return self.failure
 
@@ -246,11 +246,18 @@ class Trainer:
         while self._pipes.lines:
             line = self._pipes.lines.popleft()
             self._lines_seen += 1
-            if self._open is not None and self._open.end is None:
-                self._open.file.write(line + b"\n")
-                self._open.file.flush()
-            self._last_sign = time.monotonic()
+            self._keep(line)
+            self._silence.heard()
             self._take_event(parse_object(line))
+
+    def _keep(self, line: bytes) -> None:
+        """Into the request's file as it came; what answers no request has a file of its own."""
+        if self._open is not None:
+            self._open.file.write(line)
+            self._open.file.flush()
+        else:
+            with (self.launch.events_folder / f"{_STRAY}.jsonl").open("ab") as file:
+                file.write(line)
 
     def _take_event(self, message: dict[str, Any]) -> None:
         current = self._open
@@ -281,72 +288,38 @@ class Trainer:
             self._check_silence()
             return
         code = self._child.returncode
+        name, stderr = self._open.name, self.launch.stderr_path
         if code < 0:
-            raise self._fail(
-                Reason.SIGNAL, f"ended by {_signal_name(code)} during {self._open.name}{self._tail()}"
-            )
-        if self._open.name == "hello" and self._lines_seen == 0:
-            raise self._fail(
-                Reason.NO_START, f"exit status {code} before the first event{self._stderr_tail()}"
-            )
-        raise self._fail(
-            Reason.MISSING_END, f"exit status {code} before the end of {self._open.name}{self._stderr_tail()}"
-        )
-
-    def _watch_from_now(self) -> None:
-        self._last_sign = time.monotonic()
-        self._last_look = self._last_sign
-        self._cpu_seen = 0.0
-        self._records_seen = 0
-
-    def _patience(self) -> float:
-        return min(1.0, self.launch.silence_s / 4)
+            words = last_words(self._ledger, stderr)
+            raise self._fail(Reason.SIGNAL, f"ended by {signal_name(code)} during {name}{words}")
+        words = stderr_end(stderr)
+        if name == "hello" and self._lines_seen == 0:
+            raise self._fail(Reason.NO_START, f"exit status {code} before the first event{words}")
+        raise self._fail(Reason.MISSING_END, f"exit status {code} before the end of {name}{words}")
 
     def _check_silence(self) -> None:
-        """PROTOCOL, "Silence": no event, no new ledger record, no CPU time, for silence_s."""
-        now = time.monotonic()
-        if now - self._last_look < self._patience():
-            return
-        self._last_look = now
-        cpu = group.cpu_seconds(self._child.pid)
-        header = ledger.read_header(self._ledger) if self._ledger else None
-        records = header.records_written if header else 0
-        if cpu - self._cpu_seen > _IDLE_CPU_SHARE * (now - self._last_sign) or records != self._records_seen:
-            self._last_sign = now
-            self._cpu_seen = cpu
-            self._records_seen = records
-        elif now - self._last_sign > self.launch.silence_s:
-            doing = self._open.name if self._open else "its exit"
+        doing = self._open.name if self._open else "its exit"
+        if self._silence.too_long(self._ledger):
             detail = f"no event, ledger record or CPU time for {self.launch.silence_s:g} s during {doing}"
-            raise self._fail(Reason.SILENCE, detail, stacks=True)
+            raise self._fail(Reason.SILENCE, detail + last_calls(self._ledger), stacks=True)
+        closed = self._pipes.stdout_closed_s
+        if self._open is not None and closed > self.launch.silence_s:
+            detail = f"stdout closed {closed:.0f} s ago during {doing}, and it works on"
+            raise self._fail(Reason.MISSING_END, detail, stacks=True)
+
+    def _check_device(self) -> None:
+        device = self.launch.device
+        if device is None:
+            return
+        device.leave(self._child.pid)
+        held = device.wait_for_start(_CHILD_GRACE_SECONDS)
+        if held:
+            raise self._fail(Reason.DEVICE_NOT_RELEASED, f"it ended and {held}")
 
     def _check_children(self) -> None:
         deadline = time.monotonic() + _CHILD_GRACE_SECONDS
-        while left := group.members(self._child.pid) + group.marked(self._token):
+        while left := group.left(self._child.pid, self._token):
             if time.monotonic() > deadline:
-                names = ", ".join(sorted({f"{process.pid}" for process in left}))
-                raise self._fail(Reason.CHILD_LEFT, f"it ended and left process {names} running")
+                pids = ", ".join(str(process.pid) for process in left)
+                raise self._fail(Reason.CHILD_LEFT, f"it ended and left process {pids} running")
             time.sleep(0.05)
-
-    def _tail(self) -> str:
-        calls = ledger.last_calls(self._ledger, _LEDGER_TAIL) if self._ledger else []
-        if not calls:
-            return self._stderr_tail()
-        shown = ", ".join(f"op {call.operation} status {call.status} update {call.update}" for call in calls)
-        return f"; last core calls: {shown}"
-
-    def _stderr_tail(self) -> str:
-        path = self.launch.results / "stderr" / f"{self.launch.name}.log"
-        with contextlib.suppress(OSError), path.open("rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - 2000))
-            lines = [line for line in file.read().decode("utf-8", "replace").splitlines() if line.strip()]
-            if lines:
-                return f"; stderr ends: {lines[-1].strip()[:200]}"
-        return ""
-
-
-def _signal_name(code: int) -> str:
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"signal {-code}"

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import os
 import subprocess
+import uuid
 from pathlib import Path
+
+from hexapla.process.group import TOKEN_VARIABLE, kill
+from hexapla.process.guard import GUARD
 
 _BUILD_SECONDS_MAX = 1800
 
@@ -28,11 +32,13 @@ class ToolchainMissing(Exception):
 def run_logged(argv: list[str], folder: Path, environment: dict[str, str], output: int, log: Path) -> None:
     """Run one build command, output to an open log. Raises BuildError with the log's first error line."""
     os.write(output, f"$ {' '.join(argv)}\n".encode())
+    token = uuid.uuid4().hex
+    GUARD.watch(token)
     try:
         run = subprocess.run(
             argv,
             cwd=folder,
-            env=environment,
+            env={**environment, TOKEN_VARIABLE: token},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -43,6 +49,9 @@ def run_logged(argv: list[str], folder: Path, environment: dict[str, str], outpu
         raise BuildError(f"{argv[0]}: {error.strerror}", log) from None
     except subprocess.TimeoutExpired:
         raise BuildError(f"{argv[0]} ran for more than {_BUILD_SECONDS_MAX} s", log) from None
+    finally:
+        kill(0, token)  # the compilers that a build tool started, if it ended or was ended before them
+        GUARD.forget(token)
     if run.returncode != 0:
         raise BuildError(f"{_first_error(log) or argv[0]} (exit status {run.returncode}; log {log})", log)
 

@@ -32,6 +32,7 @@ class Core:
     library: Path
     include: Path
     compiler: str
+    c_compiler: tuple[str, ...]
     seconds: float
 
     @property
@@ -83,7 +84,7 @@ def build_core(places: Places) -> Core:
             if not library.exists():
                 raise BuildError(f"the build of core left no {library.name} (log {log})", log)
             (folder / "complete").touch()
-    return Core(library, source / "include", compiler, time.monotonic() - started)
+    return Core(library, source / "include", compiler, cc.argv, time.monotonic() - started)
 
 
 def _blas_library(blas: ModuleType) -> Path:

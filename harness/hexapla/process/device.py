@@ -1,0 +1,145 @@
+"""Is the device back where it started once a trainer has ended (case J2), and who holds it if not.
+
+Separate because nothing here belongs to one kind of device: a gauge reads one, the watch compares. A gauge
+that cannot tell says None, never 0 (case J3). Nothing here ends a process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import psutil
+
+from hexapla.process import group
+from hexapla.protocol import ledger
+
+SLACK_BYTES = 1 << 20
+"""A level within 1 MiB of the start counts as back (case J2)."""
+
+_POLL_SECONDS = 0.05
+
+
+class DeviceGauge(Protocol):
+    """Reads one device. Both are of the moment, in bytes."""
+
+    def used_bytes(self) -> int | None:
+        """Memory in use on the device, whoever holds it; None when it cannot be read."""
+
+    def holders(self) -> Mapping[int, int] | None:
+        """Bytes by process id; None when the device does not say or its ids are not known here."""
+
+
+class CoreGauge:
+    """Core's own counters: live bytes of each ledger under `folder` that a living process still maps."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def used_bytes(self) -> int | None:
+        return sum(self.holders().values())
+
+    def holders(self) -> Mapping[int, int]:
+        held: dict[int, int] = {}
+        ledgers = {str(path): path for path in self._folder.glob("*/*.bin")}
+        for process in psutil.process_iter() if ledgers else ():
+            with contextlib.suppress(psutil.Error, OSError):
+                mapped = {line.split(maxsplit=5)[-1] for line in _maps(process.pid)} & ledgers.keys()
+                headers = (ledger.read_header(ledgers[name]) for name in mapped)
+                live = sum(header.live_bytes for header in headers if header is not None)
+                if live:
+                    held[process.pid] = live
+        return held
+
+
+class NvmlGauge:
+    """NVML's numbers for one GPU, through pynvml; every answer is None where it is not installed."""
+
+    def __init__(self, index: int) -> None:
+        self._nvml: Any = None
+        with contextlib.suppress(ImportError):
+            self._nvml = importlib.import_module("pynvml")
+        try:
+            if self._nvml is not None:
+                self._nvml.nvmlInit()
+                self._device = self._nvml.nvmlDeviceGetHandleByIndex(index)
+        except self._nvml.NVMLError:
+            self._nvml = None
+
+    def used_bytes(self) -> int | None:
+        if self._nvml is None:
+            return None
+        return int(self._nvml.nvmlDeviceGetMemoryInfo(self._device).used)
+
+    def holders(self) -> Mapping[int, int] | None:
+        if self._nvml is None:
+            return None
+        running = self._nvml.nvmlDeviceGetComputeRunningProcesses(self._device)
+        held = {each.pid: each.usedGpuMemory for each in running}
+        # In a container the ids may be the host's, and the bytes may be hidden.
+        known = all(psutil.pid_exists(pid) and used is not None for pid, used in held.items())
+        return held if held and known else None
+
+
+def gauge_of(device: str, ledgers: Path) -> DeviceGauge:
+    """The gauge for `cpu:N` or `cuda:N`."""
+    kind, _, index = device.partition(":")
+    return NvmlGauge(int(index or 0)) if kind == "cuda" else CoreGauge(ledgers)
+
+
+class DeviceWatch:
+    """Holds one gauge to its level at the start, taken when no trainer runs. Any thread may call it."""
+
+    def __init__(self, gauge: DeviceGauge) -> None:
+        self._gauge = gauge
+        self._start_bytes = gauge.used_bytes()
+        self._start_holders = frozenset(gauge.holders() or ())
+        self._sessions: set[int] = set()
+
+    def enter(self, session: int) -> None:
+        """A trainer runs; what its session holds is its own."""
+        self._sessions.add(session)
+
+    def leave(self, session: int) -> None:
+        """It has ended: whatever is still held on its behalf is held too long."""
+        self._sessions.discard(session)
+
+    def above_start(self) -> str:
+        """What is held beyond the start by no running trainer, in words; "" for nothing.
+
+        Where the device does not say who holds it, nothing can be told while any trainer runs.
+        """
+        used = self._gauge.used_bytes()
+        if used is None or self._start_bytes is None or used - self._start_bytes <= SLACK_BYTES:
+            return ""
+        words = f"the device is {(used - self._start_bytes) >> 20} MiB above its level at the start"
+        sessions = tuple(self._sessions)
+        holders = self._gauge.holders()
+        if holders is None:
+            return "" if sessions else f"{words}; per-process memory is not available"
+        own = {process.pid for session in sessions for process in group.members(session)}
+        foreign = {pid: held for pid, held in holders.items() if pid not in own | self._start_holders}
+        named = ", ".join(f"{_name(pid)} ({pid}) {held >> 20} MiB" for pid, held in sorted(foreign.items()))
+        return f"{words}; held by {named}" if foreign else ""
+
+    def wait_for_start(self, seconds: float) -> str:
+        """Wait until nothing is held beyond the start; what still is after `seconds`, in words."""
+        deadline = time.monotonic() + seconds
+        while (words := self.above_start()) and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+        return words
+
+
+def _maps(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/maps").read_text("utf-8", "replace").splitlines()
+
+
+def _name(pid: int) -> str:
+    try:
+        return psutil.Process(pid).name()
+    except psutil.Error:
+        return "process"
