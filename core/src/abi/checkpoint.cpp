@@ -6,17 +6,11 @@
 #include <vector>
 
 #include "abi/shim.hpp"
-#include "formats/checkpoint.hpp"
-#include "formats/text.hpp"
-#include "runtime/transfer.hpp"
+#include "formats/device_tensors.hpp"
 
 using namespace hexapla;
 
 namespace {
-
-void require_index(const Checkpoint& checkpoint, std::uint64_t index) {
-  require(index < checkpoint.count(), "index ", index, " of ", checkpoint.count(), " tensors");
-}
 
 void describe(const TensorEntry& entry, hxp_checkpoint_entry& out) {
   hxp_checkpoint_entry_init(&out);
@@ -26,12 +20,6 @@ void describe(const TensorEntry& entry, hxp_checkpoint_entry& out) {
   out.bytes = entry.bytes;
   std::memcpy(out.dtype, entry.dtype->name.data(), entry.dtype->name.size());
   out.name = entry.name.c_str();
-}
-
-/// A scalar becomes shape (1), since a tensor has at least one axis.
-Shape shape_on_device(const TensorEntry& entry) {
-  constexpr std::int64_t one = 1;
-  return entry.rank == 0 ? checked_shape(1, &one) : checked_shape(entry.rank, entry.shape.data());
 }
 
 Metadata read_metadata(const char* const* keys, const char* const* values, std::uint64_t count) {
@@ -44,18 +32,13 @@ Metadata read_metadata(const char* const* keys, const char* const* values, std::
   return metadata;
 }
 
-void write_tensors(const char* path, const char* const* names, const std::vector<Share<Tensor>>& tensors, const Metadata& metadata) {
-  std::vector<NewTensor> described;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
+std::vector<std::string> read_names(const char* const* names, std::uint64_t count) {
+  std::vector<std::string> texts;
+  for (std::uint64_t i = 0; i < count; ++i) {
     require(names[i] != nullptr, "name ", i, " must be given");
-    described.push_back({names[i], {tensors[i]->shape().begin(), tensors[i]->shape().end()}});
+    texts.emplace_back(names[i]);
   }
-  std::vector<float> dense;
-  write_safetensors(path, described, metadata, [&](std::size_t index) -> const float* {
-    dense.resize(static_cast<std::size_t>(tensors[index]->elements()));
-    read(*tensors[index], dense.data());
-    return dense.data();
-  });
+  return texts;
 }
 
 }  // namespace
@@ -93,7 +76,7 @@ hxp_status hxp_checkpoint_describe(hxp_checkpoint checkpoint, uint64_t index, hx
   return guard(error, [&] {
     const Share<Checkpoint> subject = share<Checkpoint>(checkpoint);
     require_struct(out, "out");
-    require_index(*subject, index);
+    subject->require_index(index);
     describe(subject->tensor(index), *out);
   });
 }
@@ -103,9 +86,7 @@ hxp_status hxp_checkpoint_find(hxp_checkpoint checkpoint, const char* name, uint
     const Share<Checkpoint> subject = share<Checkpoint>(checkpoint);
     require(name != nullptr, "name must be given");
     require(index_out != nullptr, "index_out must be given");
-    const auto index = subject->find(name);
-    if (!index) fail(HXP_NOT_FOUND, "no tensor ", quoted(name), " among ", subject->count());
-    *index_out = *index;
+    *index_out = subject->index_of(name);
   });
 }
 
@@ -113,13 +94,7 @@ hxp_status hxp_checkpoint_read(hxp_checkpoint checkpoint, uint64_t index, hxp_co
   return compute<Context>(error, HXP_OPERATION_CHECKPOINT_READ, context, [&](CallScope& call, const Share<Context>&) {
     const Share<Checkpoint> subject = share<Checkpoint>(checkpoint);
     require(out != nullptr, "out must be given");
-    require_index(*subject, index);
-    subject->require_readable(index);
-    const Share<Tensor> tensor = call.tensor(shape_on_device(subject->tensor(index)));
-    subject->read(index, [&](std::uint64_t first, std::size_t count, const float* values) {
-      call.context().device().copy_in(reinterpret_cast<std::byte*>(tensor->data() + first), values, count * sizeof(float));
-    });
-    *out = call.publish(tensor);
+    *out = call.publish(read_tensor(call, *subject, index));
   });
 }
 
@@ -127,9 +102,7 @@ hxp_status hxp_checkpoint_metadata(hxp_checkpoint checkpoint, const char* key, c
   return guard(error, [&] {
     const Share<Checkpoint> subject = share<Checkpoint>(checkpoint);
     require(key != nullptr, "key must be given");
-    const std::string* value = subject->metadata(key);
-    if (!value) fail(HXP_NOT_FOUND, "no metadata ", quoted(key));
-    write_text(*value, out, out_bytes);
+    write_text(subject->metadata(key), out, out_bytes);
   });
 }
 
@@ -141,13 +114,13 @@ hxp_status hxp_checkpoint_write(const char* path, const char* const* names, cons
     require(count == 0 || names != nullptr, "names must be given");
     return read_metadata(metadata_keys, metadata_values, metadata_count);
   };
-  if (count == 0) return guard(error, [&] { write_tensors(path, names, {}, prepare()); });
+  if (count == 0) return guard(error, [&] { write_tensors(path, {}, {}, prepare()); });
   if (tensors == nullptr) return guard(error, [] { require(false, "tensors must be given"); });
   return compute<Tensor>(error, HXP_OPERATION_CHECKPOINT_WRITE, tensors[0], [&](CallScope& call, const Share<Tensor>&) {
     const Metadata metadata = prepare();
     std::vector<Share<Tensor>> shares;
     for (std::uint64_t i = 0; i < count; ++i) shares.push_back(call.argument<Tensor>(tensors[i], "tensors"));
-    write_tensors(path, names, shares, metadata);
+    write_tensors(path, read_names(names, count), shares, metadata);
   });
 }
 

@@ -44,8 +44,7 @@ hxp_status hxp_tensor_create(hxp_context context, int32_t dtype, uint32_t rank, 
                              hxp_error* error) {
   return compute<Context>(error, HXP_OPERATION_TENSOR_CREATE, context, [&](CallScope& call, const Share<Context>&) {
     require(out != nullptr, "out must be given");
-    require(dtype >= HXP_DTYPE_F32 && dtype <= HXP_DTYPE_BF16, "dtype ", dtype, " is none of the HXP_DTYPE numbers");
-    if (dtype != HXP_DTYPE_F32) fail(HXP_UNSUPPORTED, "dtype ", dtype == HXP_DTYPE_F16 ? "F16" : "BF16", " is for storage on disk only; use F32");
+    require_dtype(dtype);
     *out = call.publish(call.tensor(checked_shape(rank, shape), Contents::zeros));
   });
 }

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "abi/shim.hpp"
-#include "formats/text.hpp"
 #include "formats/tokenizer.hpp"
 
 using namespace hexapla;
@@ -52,9 +51,7 @@ hxp_status hxp_tokenizer_id(hxp_tokenizer tokenizer, const char* text, int32_t* 
     const Share<Tokenizer> subject = share<Tokenizer>(tokenizer);
     require(text != nullptr, "text must be given");
     require(id_out != nullptr, "id_out must be given");
-    const AddedToken* token = subject->find_added(text);
-    if (!token) fail(HXP_NOT_FOUND, "no added token ", quoted(text), " among ", subject->added().size());
-    *id_out = token->id;
+    *id_out = subject->find_added(text).id;
   });
 }
 

@@ -97,15 +97,25 @@ std::optional<std::size_t> Checkpoint::find(std::string_view name) const noexcep
   return static_cast<std::size_t>(found - tensors_.begin());
 }
 
+void Checkpoint::require_index(std::uint64_t index) const { require(index < count(), "index ", index, " of ", count(), " tensors"); }
+
+std::size_t Checkpoint::index_of(std::string_view name) const {
+  const auto index = find(name);
+  if (!index) fail(HXP_NOT_FOUND, "no tensor ", quoted(name), " among ", count());
+  return *index;
+}
+
 void Checkpoint::read(std::size_t index, FunctionRef<void(std::uint64_t, std::size_t, const float*)> take) const {
   tensors_[index].file->read(*tensors_[index].entry, take);
 }
 
-const std::string* Checkpoint::metadata(std::string_view key) const noexcept {
-  if (files_.empty()) return nullptr;
-  const Metadata& metadata = files_[0]->metadata();
-  const auto found = std::find_if(metadata.begin(), metadata.end(), [&](const auto& pair) { return pair.first == key; });
-  return found == metadata.end() ? nullptr : &found->second;
+const std::string& Checkpoint::metadata(std::string_view key) const {
+  if (!files_.empty()) {
+    for (const auto& [name, value] : files_[0]->metadata()) {
+      if (name == key) return value;
+    }
+  }
+  fail(HXP_NOT_FOUND, "no metadata ", quoted(key));
 }
 
 }  // namespace hexapla

@@ -24,11 +24,15 @@ class Checkpoint final : public Object {
   /// Sorted by the bytes of the names.
   const TensorEntry& tensor(std::size_t index) const noexcept { return *tensors_[index].entry; }
   std::optional<std::size_t> find(std::string_view name) const noexcept;
+  /// The same, for who needs it: throws HXP_NOT_FOUND.
+  std::size_t index_of(std::string_view name) const;
+  /// Throws HXP_INVALID_ARGUMENT.
+  void require_index(std::uint64_t index) const;
   /// See Safetensors.
   void require_readable(std::size_t index) const { tensors_[index].file->require_readable(tensor(index)); }
   void read(std::size_t index, FunctionRef<void(std::uint64_t, std::size_t, const float*)> take) const;
-  /// nullptr if the first file has no such key.
-  const std::string* metadata(std::string_view key) const noexcept;
+  /// Of the first file. Throws HXP_NOT_FOUND.
+  const std::string& metadata(std::string_view key) const;
 
  private:
   ~Checkpoint() override = default;

@@ -41,9 +41,10 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
   return ids;
 }
 
-const AddedToken* Tokenizer::find_added(std::string_view text) const noexcept {
+const AddedToken& Tokenizer::find_added(std::string_view text) const {
   const auto found = std::find_if(parts_.added.begin(), parts_.added.end(), [&](const AddedToken& token) { return token.text == text; });
-  return found == parts_.added.end() ? nullptr : &*found;
+  if (found == parts_.added.end()) fail(HXP_NOT_FOUND, "no added token ", quoted(text), " among ", parts_.added.size());
+  return *found;
 }
 
 }  // namespace hexapla

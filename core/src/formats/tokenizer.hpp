@@ -44,8 +44,8 @@ class Tokenizer final : public Object {
   std::vector<std::int32_t> encode(std::string_view text) const;
 
   const std::vector<AddedToken>& added() const noexcept { return parts_.added; }
-  /// nullptr if there is none of that text.
-  const AddedToken* find_added(std::string_view text) const noexcept;
+  /// By its text. Throws HXP_NOT_FOUND.
+  const AddedToken& find_added(std::string_view text) const;
 
  private:
   ~Tokenizer() override = default;

@@ -22,6 +22,14 @@ constexpr std::size_t fresh_zeros_bytes = std::size_t{1} << 20;
 
 thread_local ByteTally* tally_of_thread = nullptr;
 
+const hxp_context_options& checked(const hxp_context_options& options) {
+  require((options.flags & ~static_cast<std::uint32_t>(HXP_THREADS_OWNER | HXP_SPILL)) == 0, "flags ", options.flags,
+          " has bits that mean nothing");
+  require(options.threads >= 1 && options.threads <= 256, "threads ", options.threads, " is not 1 to 256");
+  require(options.memory_limit <= INT64_MAX, "memory_limit ", options.memory_limit, " is past 63 bits");
+  return options;
+}
+
 std::uint64_t now_ns() noexcept {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -41,7 +49,7 @@ std::uint32_t thread_id() noexcept { return static_cast<std::uint32_t>(syscall(S
 Context::Context(std::string_view device, const hxp_context_options& options)
     : Object(kind),
       device_name_(device),
-      options_(options),
+      options_(checked(options)),
       maker_thread_(thread_id()),
       number_(contexts_made.fetch_add(1) + 1),
       device_(open_device(device)),

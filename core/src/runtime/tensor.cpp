@@ -49,6 +49,11 @@ Shape checked_shape(std::uint32_t rank, const std::int64_t* sizes) {
   return Shape(std::span(sizes, rank));
 }
 
+void require_dtype(std::int32_t dtype) {
+  require(dtype >= HXP_DTYPE_F32 && dtype <= HXP_DTYPE_BF16, "dtype ", dtype, " is none of the HXP_DTYPE numbers");
+  if (dtype != HXP_DTYPE_F32) fail(HXP_UNSUPPORTED, "dtype ", dtype == HXP_DTYPE_F16 ? "F16" : "BF16", " is for storage on disk only; use F32");
+}
+
 Storage::Storage(Share<Context> context, std::size_t bytes, Contents contents)
     : Object(Kind::none), context_(std::move(context)), buffer_(*context_, bytes, contents) {}
 

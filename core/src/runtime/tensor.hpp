@@ -44,6 +44,9 @@ class Shape {
 /// A shape from a caller: rank 1 … 8, no negative size, elements × 4 fits in 63 bits; else HXP_INVALID_ARGUMENT.
 Shape checked_shape(std::uint32_t rank, const std::int64_t* sizes);
 
+/// A tensor's dtype from a caller: HXP_DTYPE_F32; the other numbers answer HXP_UNSUPPORTED, what is no dtype HXP_INVALID_ARGUMENT.
+void require_dtype(std::int32_t dtype);
+
 /// Counted memory that keeps its context alive.
 class Storage final : public Object {
  public:
