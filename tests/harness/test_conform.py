@@ -67,9 +67,13 @@ def test_one_changed_value(tmp_path: Path, binding: MakeBinding, change: str, le
     assert re.search(words, mine[level].reason), mine[level].reason
     assert mine[level].axis == "ambiguous"
     assert all(line.outcome is not Outcome.FAIL for (name, _), line in lines.items() if name == "oracle")
-    stands_on = {"operators": {"trajectory"}, "loading": {"untrained", "trajectory"}}
+    behind = {
+        "operators": "trajectory checkpoint",
+        "untrained": "trajectory checkpoint",
+        "trajectory": "checkpoint",
+    }
     blocked = {name for name, line in mine.items() if line.outcome is Outcome.BLOCKED}
-    assert blocked == stands_on.get(level, {"rendering": {"untrained", "trajectory"}}.get(level, blocked))
+    assert blocked == set(behind.get(level, "untrained trajectory checkpoint").split())
 
 
 def test_unchanged_passes(tmp_path: Path, binding: MakeBinding) -> None:

@@ -69,6 +69,7 @@ def inputs(tmp_path: Path) -> Inputs:
         adapter=tmp_path,
         render_files={"train": records / "train.jsonl"},
         render_length=64,
+        headers=EMBEDDED.parents[3] / "core/include",
         work=tmp_path,
     )
 

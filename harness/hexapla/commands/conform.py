@@ -10,6 +10,7 @@ import os
 import platform
 import shlex
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -84,6 +85,7 @@ def conform(arguments: argparse.Namespace) -> int:
     choice = ContextChoice(arguments.device, arguments.threads)
     preparation = Preparation(places, results, choice, show.say, show.event)
     participants = [preparation.prepare(each) for each in found]
+    inputs = replace(inputs, c_compiler=preparation.c_compiler())
     header = _header(arguments, inputs, participants, now)
     levels = [level for level in all_levels() if not arguments.level or level.name in arguments.level]
     with ResultsWriter(results, header) as writer, show:

@@ -72,6 +72,7 @@ def prepare(arguments: argparse.Namespace, places: Places, work: Path) -> Inputs
         render_files=render_files,
         render_length=render_length,
         work=work,
+        headers=places.root / "core" / "include",
     )
 
 

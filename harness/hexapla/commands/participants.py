@@ -15,7 +15,7 @@ from hexapla.commands.inputs import UsageError
 from hexapla.levels.level import Finding
 from hexapla.levels.run import Participant
 from hexapla.levels.session import ContextChoice, Session
-from hexapla.process import Launch
+from hexapla.process import DeviceWatch, Launch, gauge_of
 from hexapla.protocol import Event, Outcome, Reason
 from hexapla.toolchains import (
     BuildError,
@@ -48,14 +48,18 @@ class Found:
 
 @dataclass
 class Preparation:
-    """Builds core once, when the first implementation needs it."""
+    """Builds core once, when the first implementation needs it; takes the device's level before any runs."""
 
     places: Places
     results: Path
     choice: ContextChoice
     say: Say
     on_event: Callable[[str, Event], None]
+    device: DeviceWatch = field(init=False)
     _core: Core | Exception | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.device = DeviceWatch(gauge_of(self.choice.device, self.results / "ledger"))
 
     def prepare(self, found: Found) -> Participant:
         """Build one implementation; a failure becomes its `unready`."""
@@ -67,15 +71,20 @@ class Preparation:
             built = build_binding(manifest, self.places, core)
         except ToolchainMissing as missing:
             return _unready(manifest.name, manifest.stack, Outcome.SKIPPED, str(missing))
-        except BuildError as error:
+        except (BuildError, OSError) as error:  # a build folder that cannot be written is its build's failure
             self.say(f"build {manifest.name}: failed: {error}")
             return _unready(
                 manifest.name, manifest.stack, Outcome.FAIL, f"{Reason.BUILD_FAILED}: {error}", manifest
             )
         if manifest.build:
             self.say(f"build {manifest.name}: {built.seconds:.1f} s")
-        session = Session(launch_of(built, self.results), self.choice, self.on_event)
+        launch = launch_of(built, self.results, self.device)
+        session = Session(launch, self.choice, self.on_event)
         return Participant(manifest.name, manifest.stack, manifest.expected_failures, session)
+
+    def c_compiler(self) -> tuple[str, ...]:
+        """The words of the C compiler that core was built with; () when no implementation needed core."""
+        return self._core.c_compiler if isinstance(self._core, Core) else ()
 
     def built_core(self) -> Core:
         if self._core is None:
@@ -89,8 +98,8 @@ class Preparation:
         return self._core
 
 
-def launch_of(built: Built, results: Path) -> Launch:
-    """How to start a built binding."""
+def launch_of(built: Built, results: Path, device: DeviceWatch | None = None) -> Launch:
+    """How to start a built binding; its device is held to its level where one is given."""
     return Launch(
         name=built.manifest.name,
         argv=built.argv,
@@ -99,6 +108,7 @@ def launch_of(built: Built, results: Path) -> Launch:
         language=built.manifest.language,
         silence_s=built.manifest.silence_s,
         results=results,
+        device=device,
     )
 
 

@@ -4,7 +4,9 @@ A failed level blocks those that stand on it (each level's `stands_on`): `loadin
 `untrained`, that and `operators` before `trajectory`, that before `checkpoint` and `threads`.
 """
 
-from hexapla.levels.later import Abi, CheckpointLevel, Errors, Memory, Ownership, Threads
+from hexapla.levels.abi import Abi
+from hexapla.levels.checkpoint import CheckpointLevel
+from hexapla.levels.later import Errors, Memory, Ownership, Threads
 from hexapla.levels.level import AnyLevel
 from hexapla.levels.loading import Loading
 from hexapla.levels.operators import Operators

@@ -27,15 +27,6 @@ class _Later(Level[None]):
         return {}
 
 
-class Abi(_Later):
-    name: ClassVar[str] = "abi"
-
-
-class CheckpointLevel(_Later):
-    name: ClassVar[str] = "checkpoint"
-    stands_on: ClassVar[tuple[str, ...]] = ("trajectory",)
-
-
 class Threads(_Later):
     name: ClassVar[str] = "threads"
     stands_on: ClassVar[tuple[str, ...]] = ("trajectory",)

@@ -25,6 +25,7 @@ class Inputs:
     """What every implementation is given. Folders and files are absolute; `work` is for outputs.
 
     `render_files`: record files that `rendering` goes through, by a short name; `render_length` in tokens.
+    `headers`: the folder of core's public headers; `c_compiler`: the words of the C compiler, their judge.
     """
 
     spec: Spec
@@ -36,6 +37,8 @@ class Inputs:
     render_files: Mapping[str, Path]
     render_length: int
     work: Path
+    headers: Path
+    c_compiler: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +51,27 @@ class Finding:
     figures: Mapping[str, Figure] = field(default_factory=dict)
 
 
+class NotApplicable(Exception):
+    """The level's question has no meaning for this implementation; the text says why."""
+
+
 class Level(ABC, Generic[Observed]):
     """One question. `stands_on`: levels whose failure blocks it, since its answer would say nothing new."""
 
     name: ClassVar[str]
     stands_on: ClassVar[tuple[str, ...]] = ()
     built: ClassVar[bool] = True
+    rounds: ClassVar[int] = 1
 
     @abstractmethod
     def observe(self, session: Session, inputs: Inputs) -> Observed:
-        """Ask one implementation. May raise what Session.ask raises; runs in a thread of its own."""
+        """Ask one implementation, in its own thread. Raises NotApplicable and what Session.ask raises."""
+
+    def observe_again(
+        self, session: Session, inputs: Inputs, own: Observed, observed: Mapping[str, Observed]
+    ) -> Observed:
+        """A second round, for levels of two `rounds`: ask again, knowing what everybody answered first."""
+        return own
 
     @abstractmethod
     def judge(

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from hexapla.levels.later import NOT_BUILT
-from hexapla.levels.level import AnyLevel, Finding, Inputs
+from hexapla.levels.level import AnyLevel, Finding, Inputs, NotApplicable
 from hexapla.levels.session import HelloFailed, RequestFailed, RequestSkipped, Session
 from hexapla.process import TrainerFailure
 from hexapla.protocol import Line, Outcome
@@ -73,8 +73,12 @@ class Run:
             with ThreadPoolExecutor(max_workers=self.jobs) as pool:
                 try:
                     for index, level in enumerate(levels):
-                        observe = partial(self._observe, level, index == last)
-                        seen = list(pool.map(observe, self.participants))
+                        seen = list(pool.map(partial(self._observe, level), self.participants))
+                        if level.rounds > 1:
+                            again = partial(self._observe_again, level, self._answers(seen))
+                            seen = list(pool.map(again, self.participants, seen))
+                        if index == last:
+                            seen = list(pool.map(self._close, self.participants, seen))
                         self._judge(level, seen)
                 except BaseException:
                     # The pool waits for its threads, and they wait for trainers.
@@ -87,27 +91,48 @@ class Run:
                 if participant.session is not None:
                     participant.session.abandon()
 
-    def _observe(self, level: AnyLevel, final: bool, participant: Participant) -> _Observation:
+    def _observe(self, level: AnyLevel, participant: Participant) -> _Observation:
         early = _not_asked(level, participant)
         if early is not None or participant.session is None:
             return _Observation(finding=early)
         self.hooks.begin(participant.name, level.name)
         started = time.monotonic()
-        answer, finding = self._ask(level, participant, participant.session)
-        seconds = time.monotonic() - started
-        if final and participant.session is not None:
-            try:
-                participant.session.close()
-            except TrainerFailure as failure:
-                # How a process ends belongs to the last thing it was asked; what failed before counts more.
-                if finding is None or finding.outcome is Outcome.SKIPPED:
-                    finding = _of_failure(participant.name, failure)
-        self.hooks.end(participant.name, level.name)
-        return _Observation(answer, finding, seconds)
+        observe = partial(level.observe, participant.session, self.inputs)
+        return self._timed(level, participant, started, observe)
 
-    def _ask(self, level: AnyLevel, participant: Participant, session: Session) -> tuple[Any, Finding | None]:
+    def _observe_again(
+        self, level: AnyLevel, answers: Mapping[str, Any], participant: Participant, first: _Observation
+    ) -> _Observation:
+        if first.finding is not None or participant.session is None:
+            return first
+        self.hooks.begin(participant.name, level.name)
+        started = time.monotonic() - first.seconds
+        again = partial(level.observe_again, participant.session, self.inputs, first.answer, answers)
+        return self._timed(level, participant, started, again)
+
+    def _timed(
+        self, level: AnyLevel, participant: Participant, started: float, observe: Callable[[], Any]
+    ) -> _Observation:
+        answer, finding = self._ask(participant, observe)
+        self.hooks.end(participant.name, level.name)
+        return _Observation(answer, finding, time.monotonic() - started)
+
+    def _close(self, participant: Participant, seen: _Observation) -> _Observation:
+        """Say bye. How a process ends belongs to what it was asked last; what failed before counts more."""
+        if participant.session is None:
+            return seen
         try:
-            return level.observe(session, self.inputs), None
+            participant.session.close()
+        except TrainerFailure as failure:
+            if seen.finding is None or seen.finding.outcome in (Outcome.SKIPPED, Outcome.NOT_APPLICABLE):
+                return replace(seen, finding=_of_failure(participant.name, failure))
+        return seen
+
+    def _ask(self, participant: Participant, observe: Callable[[], Any]) -> tuple[Any, Finding | None]:
+        try:
+            return observe(), None
+        except NotApplicable as reason:
+            return None, Finding(Outcome.NOT_APPLICABLE, str(reason))
         except RequestSkipped as skipped:
             return None, Finding(Outcome.SKIPPED, str(skipped))
         except RequestFailed as failed:
@@ -121,9 +146,13 @@ class Run:
         except TrainerFailure as failure:
             return None, _of_failure(participant.name, failure)
 
+    def _answers(self, observations: Sequence[_Observation]) -> dict[str, Any]:
+        pairs = zip(self.participants, observations, strict=True)
+        return {each.name: seen.answer for each, seen in pairs if seen.finding is None}
+
     def _judge(self, level: AnyLevel, observations: Sequence[_Observation]) -> None:
         seen = dict(zip((each.name for each in self.participants), observations, strict=True))
-        answers = {name: each.answer for name, each in seen.items() if each.finding is None}
+        answers = self._answers(observations)
         stacks = {participant.name: participant.stack for participant in self.participants}
         judged = level.judge(answers, stacks, self.inputs) if answers else {}
         for participant in self.participants:

@@ -1,1 +1,1 @@
-"""Reference trainers, each a process of its own; nobody imports them, and they import nothing else from hexapla."""
+"""Reference trainers, each a process of its own: nobody imports them, they import nothing else of hexapla."""
