@@ -37,7 +37,7 @@ var provocations = map[string]func(scene) error{
 	"HXP_WRONG_THREAD": wrongThread,
 	"HXP_BUSY":         busy,
 	"HXP_DEVICE": func(s scene) error {
-		context, err := hexapla.NewContext("cpu:x", s.context.options())
+		context, err := hexapla.NewContext("cuda:255", s.context.options())
 		if err == nil {
 			context.Close()
 		}

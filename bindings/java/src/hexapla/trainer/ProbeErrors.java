@@ -67,7 +67,7 @@ final class ProbeErrors {
             case OUT_OF_MEMORY -> outOfMemory(choice);
             case WRONG_THREAD -> wrongThread(choice);
             case BUSY -> busy(choice);
-            case DEVICE -> attempt(() -> Context.open("cpu:x", choice.options()).close());
+            case DEVICE -> attempt(() -> Context.open("cuda:255", choice.options()).close());
             case IO -> attempt(() -> Checkpoint.open("/nonexistent/hexapla").close());
             case FORMAT -> badFormat();
             case STALE_HANDLE, WRONG_KIND, UNSUPPORTED -> byId(wanted, choice);
@@ -150,7 +150,7 @@ final class ProbeErrors {
     }
 
     private static Answer byId(Status wanted, ContextChoice choice) {
-        long context = Raw.createContext(choice.device()).id();
+        long context = Raw.createContext(choice.device(), choice.options()).id();
         try {
             if (wanted == Status.UNSUPPORTED) {
                 return Answer.of(Raw.createHalfTensor(context));

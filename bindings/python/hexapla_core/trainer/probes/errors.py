@@ -116,7 +116,7 @@ def _busy(choice: Choice) -> None:
 
 
 def _device(choice: Choice) -> None:
-    open_context({**choice, "device": "cpu:x"}).close()
+    open_context({**choice, "device": "cuda:255"}).close()
 
 
 def _no_gradient(choice: Choice) -> None:

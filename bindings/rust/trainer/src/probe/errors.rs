@@ -48,7 +48,7 @@ fn provoke(request: &ContextRequest, status: Status) -> Outcome<hexapla::Result<
             joined(thread::scope(|scope| scope.spawn(|| Tensor::zeros(&context, &[1]).map(drop)).join()))?
         }
         Status::Busy => busy(request)?,
-        Status::Device => Context::new("cpu:x", &request.options()).map(drop),
+        Status::Device => Context::new("cuda:255", &request.options()).map(drop),
         Status::NoGradient => {
             let context = request.open()?;
             Tape::new(&context)?.backward(&Tensor::zeros(&context, &[1])?, None)
