@@ -5,9 +5,12 @@
 
 package hexapla.testing;
 
+import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import hexapla.ContextOptions;
 import hexapla.Status;
 import hexapla.sys.Constants;
 import hexapla.sys.ContextCalls;
@@ -36,14 +39,28 @@ public final class Raw {
     private Raw() {}
 
     /**
-     * Make a context with default options.
+     * Make a context.
      *
-     * @param device as in C
+     * @param device  as in C
+     * @param options the pressure hook apart
      * @return its id
      */
-    public static Answer createContext(String device) {
-        return call((arena, out, error) ->
-                ContextCalls.create(arena.allocateFrom(device), MemorySegment.NULL, out, error));
+    public static Answer createContext(String device, ContextOptions options) {
+        return call((arena, out, error) -> {
+            MemorySegment struct = arena.allocate(Structs.CONTEXT_OPTIONS);
+            ContextCalls.optionsInit(struct);
+            struct.set(JAVA_INT, offset("flags"), options.spill() ? Constants.HXP_SPILL : 0);
+            struct.set(JAVA_INT, offset("threads"), options.threads());
+            struct.set(JAVA_LONG, offset("memory_limit"), options.memoryLimit());
+            if (options.ledger() != null) {
+                struct.set(ADDRESS, offset("ledger_path"), arena.allocateFrom(options.ledger()));
+            }
+            return ContextCalls.create(arena.allocateFrom(device), struct, out, error);
+        });
+    }
+
+    private static long offset(String field) {
+        return Structs.offset(Structs.CONTEXT_OPTIONS, field);
     }
 
     /**

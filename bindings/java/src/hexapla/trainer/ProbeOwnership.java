@@ -160,7 +160,7 @@ final class ProbeOwnership {
     }
 
     private static Map<String, Object> afterRelease(ContextChoice choice, LongFunction<Raw.Answer> call) {
-        long context = Raw.createContext(choice.device()).id();
+        long context = Raw.createContext(choice.device(), choice.options()).id();
         long tensor = Raw.createTensor(context).id();
         Raw.releaseTensor(tensor);
         Raw.Answer answer = call.apply(tensor);
