@@ -2,32 +2,50 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fake_device import FakeDeviceGauge
 from fake_types import FAKES, MakeBinding, MakeTrainer
-from hexapla.process import Launch, Limits, Trainer
+from hexapla.process import DeviceWatch, Launch, Limits, Trainer
 
 
 @pytest.fixture
-def trainer(tmp_path: Path) -> Iterator[MakeTrainer]:
-    """Starts a fake by its name; whatever it leaves is ended after the test."""
-    started: list[Trainer] = []
+def fake_device(tmp_path: Path) -> Iterator[Path]:
+    """The folder of a fake device; whoever holds it is ended after the test."""
+    folder = tmp_path / "device"
+    folder.mkdir()
+    yield folder
+    for holder in folder.iterdir():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(holder.name), signal.SIGKILL)
 
-    def start(fake: str, silence_s: float = 20.0, limits: Limits | None = None) -> Trainer:
+
+@pytest.fixture
+def trainer(tmp_path: Path, fake_device: Path) -> Iterator[MakeTrainer]:
+    """Starts a fake by its name, beside a fake device; whatever it leaves is ended after the test."""
+    started: list[Trainer] = []
+    environment = {**os.environ, "FAKE_DEVICE": str(fake_device), "FAKE_DEVICE_SECONDS": "30"}
+
+    def start(
+        fake: str, silence_s: float = 20.0, limits: Limits | None = None, device: DeviceWatch | None = None
+    ) -> Trainer:
         launch = Launch(
             name=fake,
             argv=[sys.executable, str(FAKES / f"{fake}.py")],
             directory=FAKES,
-            environment=dict(os.environ),
+            environment=environment,
             language="Python",
             silence_s=silence_s,
             results=tmp_path,
             limits=limits or Limits(),
+            device=device or DeviceWatch(FakeDeviceGauge(fake_device)),
         )
         started.append(Trainer(launch))
         return started[-1]
@@ -35,6 +53,24 @@ def trainer(tmp_path: Path) -> Iterator[MakeTrainer]:
     yield start
     for each in started:
         each.kill()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """How often each fake of the zoo was named right, and the slowest time it took."""
+    counts: dict[str, list[bool]] = {}
+    slowest: dict[str, float] = {}
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.stats.get(outcome, []):
+            said = dict(report.user_properties)
+            if "zoo" in said and report.when == "call":
+                counts.setdefault(said["zoo"], []).append(outcome == "passed")
+                slowest[said["zoo"]] = max(
+                    slowest.get(said["zoo"], 0.0), said.get("seconds", report.duration)
+                )
+    if counts:
+        terminalreporter.section("zoo")
+    for fake, right in counts.items():
+        terminalreporter.write_line(f"{sum(right)} of {len(right)}  {slowest[fake]:5.1f} s  {fake}")
 
 
 @pytest.fixture
@@ -50,6 +86,7 @@ def binding(tmp_path: Path) -> MakeBinding:
         if fake != "oracle":
             shutil.copy(FAKES / "speak.py", folder)
             shutil.copy(FAKES / f"{fake}.py", folder / "trainer.py")
+            shutil.copy(FAKES / "another.jsonl", folder)
             run = f'["{{python}}", "{{source}}/trainer.py", "{words}"]'
         lines = [
             "protocol = 1",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -92,46 +92,72 @@ def gauge_of(device: str, ledgers: Path) -> DeviceGauge:
 
 
 class DeviceWatch:
-    """Holds one gauge to its level at the start, taken when no trainer runs. Any thread may call it."""
+    """Holds one gauge to its level at the start, taken when no trainer runs. Any thread may call it.
+
+    Neighbours run at the same time, so blame needs a name: a holder that a trainer's process had brought
+    is that trainer's; one that nobody is known to have brought is blamed only on who ran alone. Whatever
+    is held keeps the next trainer from starting.
+    """
 
     def __init__(self, gauge: DeviceGauge) -> None:
         self._gauge = gauge
         self._start_bytes = gauge.used_bytes()
         self._start_holders = frozenset(gauge.holders() or ())
-        self._sessions: set[int] = set()
+        self._running: dict[int, set[int]] = {}
+        self._blamed: set[int] = set()
 
     def enter(self, session: int) -> None:
-        """A trainer runs; what its session holds is its own."""
-        self._sessions.add(session)
+        """A trainer runs; what its processes hold is its own."""
+        self._running[session] = set()
 
-    def leave(self, session: int) -> None:
-        """It has ended: whatever is still held on its behalf is held too long."""
-        self._sessions.discard(session)
+    def ending(self, session: int) -> None:
+        """It will be told to end: who it brought can be seen for the last time."""
+        self._running[session] = _brood(session)
 
-    def above_start(self) -> str:
-        """What is held beyond the start by no running trainer, in words; "" for nothing.
-
-        Where the device does not say who holds it, nothing can be told while any trainer runs.
-        """
-        used = self._gauge.used_bytes()
-        if used is None or self._start_bytes is None or used - self._start_bytes <= SLACK_BYTES:
-            return ""
-        words = f"the device is {(used - self._start_bytes) >> 20} MiB above its level at the start"
-        sessions = tuple(self._sessions)
-        holders = self._gauge.holders()
-        if holders is None:
-            return "" if sessions else f"{words}; per-process memory is not available"
-        own = {process.pid for session in sessions for process in group.members(session)}
-        foreign = {pid: held for pid, held in holders.items() if pid not in own | self._start_holders}
-        named = ", ".join(f"{_name(pid)} ({pid}) {held >> 20} MiB" for pid, held in sorted(foreign.items()))
-        return f"{words}; held by {named}" if foreign else ""
+    def leave(self, session: int, seconds: float) -> str:
+        """It has ended; what it left held after `seconds`, in words."""
+        brought = self._running.pop(session, set())
+        words, held = self._wait(seconds, brought if self._running else None, frozenset(self._blamed))
+        self._blamed |= held
+        return words
 
     def wait_for_start(self, seconds: float) -> str:
         """Wait until nothing is held beyond the start; what still is after `seconds`, in words."""
+        return self._wait(seconds, None, frozenset())[0]
+
+    def _wait(self, seconds: float, brought: Set[int] | None, ignored: Set[int]) -> tuple[str, Set[int]]:
         deadline = time.monotonic() + seconds
-        while (words := self.above_start()) and time.monotonic() < deadline:
+        while (found := self._above_start(brought, ignored))[0] and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
-        return words
+        return found
+
+    def _above_start(self, brought: Set[int] | None, ignored: Set[int]) -> tuple[str, Set[int]]:
+        """What is held beyond the start by no running trainer, in words, and by whom.
+
+        brought: nobody else counts, unless it is None. ignored: who was blamed before. Where the device
+        does not say who holds it, nothing can be told while any trainer runs.
+        """
+        used = self._gauge.used_bytes()
+        if used is None or self._start_bytes is None or used - self._start_bytes <= SLACK_BYTES:
+            return "", frozenset()
+        words = f"the device is {(used - self._start_bytes) >> 20} MiB above its level at the start"
+        sessions = tuple(self._running)
+        holders = self._gauge.holders()
+        if holders is None:
+            return "" if sessions else f"{words}; per-process memory is not available", frozenset()
+        own = {pid for session in sessions for pid in _brood(session)} | self._start_holders | ignored
+        suspects = holders.keys() - own if brought is None else (holders.keys() & brought) - own
+        held = {pid: holders[pid] for pid in suspects}
+        named = ", ".join(f"{_name(pid)} ({pid}) {size >> 20} MiB" for pid, size in sorted(held.items()))
+        return f"{words}; held by {named}" if held else "", held.keys()
+
+
+def _brood(session: int) -> set[int]:
+    """A running trainer's session and its children wherever they went: they find each other by parentage."""
+    found = {process.pid for process in group.members(session)}
+    with contextlib.suppress(psutil.Error):
+        found |= {child.pid for child in psutil.Process(session).children(recursive=True)}
+    return found
 
 
 def _maps(pid: int) -> list[str]:

@@ -42,8 +42,9 @@ from hexapla.protocol import (
 )
 from hexapla.protocol.order import Order, OrderError
 
-# A child that is just ending (a resource tracker, a shell's last command) is not "left behind".
-_CHILD_GRACE_SECONDS = 1.0
+# A child that is just ending (a resource tracker, a shell's last command) is not "left behind", nor is
+# device memory that is just being given back.
+_GRACE_SECONDS = 1.0
 # What a runtime gets to print its stacks in before SIGKILL.
 _STACKS_SECONDS = 1.0
 # Words that answer no request: nobody had asked, or the request had ended.
@@ -181,6 +182,8 @@ class Trainer:
 
     def close(self) -> Bye:
         """Say `bye`, wait for the exit, check its status and what was left. Raises TrainerFailure."""
+        if self.launch.device is not None:
+            self.launch.device.ending(self._child.pid)
         answer = self.ask("bye", "bye")
         self._pipes.close_stdin()
         self._silence.watch_from_now()
@@ -197,7 +200,9 @@ class Trainer:
             raise self._fail(Reason.SIGNAL, f"after bye it ended by {signal_name(code)}")
         if code != self._exit_status:
             raise self._fail(Reason.EXIT_STATUS, f"exit status {code}; its events say {self._exit_status}")
-        self._check_device()
+        held = self._leave_device(_GRACE_SECONDS)
+        if held:
+            raise self._fail(Reason.DEVICE_NOT_RELEASED, f"it ended and {held}")
         self._check_children()
         self._let_go()
         return answer.end
@@ -216,8 +221,11 @@ class Trainer:
     def _let_go(self) -> None:
         self._pipes.close()
         GUARD.forget(self._token)
-        if self.launch.device is not None:
-            self.launch.device.leave(self._child.pid)
+        self._leave_device(0)
+
+    def _leave_device(self, seconds: float) -> str:
+        device = self.launch.device
+        return device.leave(self._child.pid, seconds) if device is not None else ""
 
     def _fail(self, reason: Reason, detail: str, *, stacks: bool = False) -> TrainerFailure:
         if self.failure is None:
@@ -307,17 +315,8 @@ class Trainer:
             detail = f"stdout closed {closed:.0f} s ago during {doing}, and it works on"
             raise self._fail(Reason.MISSING_END, detail, stacks=True)
 
-    def _check_device(self) -> None:
-        device = self.launch.device
-        if device is None:
-            return
-        device.leave(self._child.pid)
-        held = device.wait_for_start(_CHILD_GRACE_SECONDS)
-        if held:
-            raise self._fail(Reason.DEVICE_NOT_RELEASED, f"it ended and {held}")
-
     def _check_children(self) -> None:
-        deadline = time.monotonic() + _CHILD_GRACE_SECONDS
+        deadline = time.monotonic() + _GRACE_SECONDS
         while left := group.left(self._child.pid, self._token):
             if time.monotonic() > deadline:
                 pids = ", ".join(str(process.pid) for process in left)

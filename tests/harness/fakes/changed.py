@@ -36,6 +36,8 @@ def change_event(event: Message, first: dict[str, Message]) -> None:
         event["ids"], event["labels"] = event["ids"][:-1], event["labels"][:-1]
     if CHANGE == "digest" and event["event"] == "tensor" and event["name"].endswith("k_proj.weight"):
         event["digest"] = "0" * 64
+    if CHANGE == "nan" and event["event"] == "step" and event["step"] == 3:
+        event.update(loss="NaN", loss_bits="0x7ff8000000000000")
     if CHANGE == "flat_evaluation" and event["event"] == "evaluation":
         event.update(
             {**first.setdefault("evaluation", dict(event)), "id": event["id"], "step": event["step"]}

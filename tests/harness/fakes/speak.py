@@ -5,7 +5,7 @@ A fake is ten lines that are wrong in one known way; whatever it does not do wro
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 Request = dict[str, Any]
@@ -16,10 +16,10 @@ def say(request: Request, event: str, **keys: Any) -> None:
     print(json.dumps({"id": request["id"], "event": event, **keys}), flush=True)
 
 
-def hello(request: Request, protocol: int = 1) -> None:
+def hello(request: Request, protocol: int = 1, capabilities: Sequence[str] = ("render",)) -> None:
     """A right answer to hello, unless another protocol is given."""
     said = {"implementation": "fake", "language": "Python", "runtime": "CPython", "stack": "other"}
-    say(request, "hello", protocol=protocol, core=None, faults=[], capabilities=["render"], **said)
+    say(request, "hello", protocol=protocol, core=None, faults=[], capabilities=list(capabilities), **said)
     say(request, "done")
 
 
