@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"hexapla-go/hexapla"
@@ -35,6 +37,7 @@ type session struct {
 }
 
 func main() {
+	signal.Ignore(syscall.SIGPIPE) // a closed stdout is a failed write, never a signal
 	ctx, end := context.WithCancel(context.Background())
 	s := &session{out: newEvents(os.Stdout), ctx: ctx}
 	in := readLines(os.Stdin, end)
