@@ -20,32 +20,56 @@ public record ContextOptions(
     public static final ContextOptions DEFAULTS =
             new ContextOptions(1, 0, false, false, null, PressureHook.collecting());
 
-    /** {@return the same with another number of worker threads} */
+    /**
+     * {@return the same with another number of worker threads}
+     *
+     * @param threads 1 … 256
+     */
     public ContextOptions withThreads(int threads) {
         return new ContextOptions(threads, memoryLimit, spill, threadsOwner, ledger, pressureHook);
     }
 
-    /** {@return the same with another limit in bytes} */
+    /**
+     * {@return the same with another limit}
+     *
+     * @param memoryLimit bytes, 0 for none
+     */
     public ContextOptions withMemoryLimit(long memoryLimit) {
         return new ContextOptions(threads, memoryLimit, spill, threadsOwner, ledger, pressureHook);
     }
 
-    /** {@return the same, spilling or not} */
+    /**
+     * {@return the same, spilling or not}
+     *
+     * @param spill whether to
+     */
     public ContextOptions withSpill(boolean spill) {
         return new ContextOptions(threads, memoryLimit, spill, threadsOwner, ledger, pressureHook);
     }
 
-    /** {@return the same, for its maker's thread alone or not} */
+    /**
+     * {@return the same, for its maker's thread alone or not}
+     *
+     * @param threadsOwner whether so
+     */
     public ContextOptions withThreadsOwner(boolean threadsOwner) {
         return new ContextOptions(threads, memoryLimit, spill, threadsOwner, ledger, pressureHook);
     }
 
-    /** {@return the same with another ledger file, or null} */
+    /**
+     * {@return the same with another ledger}
+     *
+     * @param ledger a file, or null
+     */
     public ContextOptions withLedger(String ledger) {
         return new ContextOptions(threads, memoryLimit, spill, threadsOwner, ledger, pressureHook);
     }
 
-    /** {@return the same with another hook, or null} */
+    /**
+     * {@return the same with another hook}
+     *
+     * @param pressureHook the hook, or null
+     */
     public ContextOptions withPressureHook(PressureHook pressureHook) {
         return new ContextOptions(threads, memoryLimit, spill, threadsOwner, ledger, pressureHook);
     }

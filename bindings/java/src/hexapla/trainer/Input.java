@@ -16,9 +16,9 @@ final class Input {
     private static final int LINE_MAX = 16 << 20;
 
     /** One line; without bytes: the end of input. `problem` is set when it cannot be read as a line. */
-    record Line(byte[] bytes, String problem) {}
+    record Line(long number, byte[] bytes, String problem) {}
 
-    private static final Line END = new Line(null, null);
+    private static final Line END = new Line(0, null, null);
 
     private final BlockingQueue<Line> queue = new LinkedBlockingQueue<>();
     private volatile boolean ended;
@@ -42,7 +42,7 @@ final class Input {
         try {
             while (lines.advance()) {
                 String problem = lines.tooLong ? "line longer than " + LINE_MAX + " bytes" : null;
-                queue.add(new Line(Arrays.copyOf(lines.bytes, lines.length), problem));
+                queue.add(new Line(lines.number, Arrays.copyOf(lines.bytes, lines.length), problem));
             }
         } catch (IOException error) {
             System.err.println("stdin: " + error.getMessage());

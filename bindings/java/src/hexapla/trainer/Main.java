@@ -67,7 +67,7 @@ public final class Main {
             }
         }
         exitStatus = Math.max(exitStatus, UNREADABLE);
-        new Events(output, "").error("request", problem, "");
+        new Events(output, "").error("request", problem, "stdin:" + line.number());
         return null;
     }
 
