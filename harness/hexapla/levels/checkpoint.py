@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from hexapla.compare.bounds import Yardsticks
 from hexapla.compare.trajectory import Trajectory
@@ -20,6 +20,7 @@ from hexapla.envelope.load import load_bounds
 from hexapla.levels.level import Finding, Inputs, Level
 from hexapla.levels.session import RequestFailed, Session
 from hexapla.levels.settle import same_core
+from hexapla.levels.training import Leg, checkpoint_folder, shortened, train
 from hexapla.levels.untrained import PAIRED, SAME_CORE
 from hexapla.protocol import Evaluation, Outcome
 from hexapla.spec import Spec
@@ -42,28 +43,10 @@ class Saved:
     evaluated: Mapping[str, Evaluation | str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Leg:
-    """One train request of a run: where it writes, what it resumes, where it stops, the updates it owes."""
-
-    output: Path
-    updates: tuple[int, int]
-    resume_from: Path | None = None
-    stop_after: int | None = None
-
-
 def short_spec(spec: Spec) -> Spec:
     """The same specification over a few updates, saved halfway and at the end."""
     updates = min(_UPDATES, int(spec["updates"]))
-    stop = max(1, updates // 2)
-    values = {
-        **spec.values,
-        "updates": updates,
-        "warmup_updates": min(int(spec["warmup_updates"]), updates),
-        "evaluate_every": updates,
-        "save_every": stop,
-    }
-    return Spec(f"{spec.name}-short", values)
+    return shortened(spec, updates, save_every=max(1, updates // 2))
 
 
 class CheckpointLevel(Level[Saved]):
@@ -76,11 +59,11 @@ class CheckpointLevel(Level[Saved]):
         updates, stop = int(spec["updates"]), int(spec["save_every"])
         folder = inputs.work / session.name / "checkpoint"
         shutil.rmtree(folder, ignore_errors=True)
-        whole = _train(session, inputs, spec, _Leg(folder / "whole", (1, updates)))
-        stopped = _train(session, inputs, spec, _Leg(folder / "stopped", (1, stop), stop_after=stop))
-        saved = _checkpoint(folder / "stopped", stop)
-        leg = _Leg(folder / "resumed", (stop + 1, updates), resume_from=saved)
-        resumed = _train(session, inputs, spec, leg)
+        whole = train(session, inputs, spec, _leg(folder / "whole", (1, updates))).run
+        stopped = train(session, inputs, spec, _leg(folder / "stopped", (1, stop), stop_after=stop)).run
+        saved = checkpoint_folder(folder / "stopped", stop)
+        leg = _leg(folder / "resumed", (stop + 1, updates), resume_from=saved)
+        resumed = train(session, inputs, spec, leg).run
         return Saved(whole, stopped, resumed, folder)
 
     def observe_again(
@@ -90,16 +73,16 @@ class CheckpointLevel(Level[Saved]):
         updates, stop = int(spec["updates"]), int(spec["save_every"])
         foreign: dict[str, Trajectory | str] = {}
         evaluated: dict[str, Evaluation | str] = {}
-        partner = _partner(session.name, list(observed))
+        partner = next_of(session.name, list(observed))
         if partner is not None:
-            saved = _checkpoint(observed[partner].folder / "stopped", stop)
-            leg = _Leg(own.folder / f"resumed-{partner}", (stop + 1, updates), resume_from=saved)
+            saved = checkpoint_folder(observed[partner].folder / "stopped", stop)
+            leg = _leg(own.folder / f"resumed-{partner}", (stop + 1, updates), resume_from=saved)
             try:
-                foreign[partner] = _train(session, inputs, spec, leg)
+                foreign[partner] = train(session, inputs, spec, leg).run
             except RequestFailed as refused:
                 foreign[partner] = str(refused)
         for other in _evaluates(session.name, list(observed)):
-            adapter = _checkpoint(observed[other].folder / "whole", updates)
+            adapter = checkpoint_folder(observed[other].folder / "whole", updates)
             try:
                 evaluated[other] = _evaluate(session, inputs, spec, adapter, other)
             except RequestFailed as refused:
@@ -131,7 +114,11 @@ class CheckpointLevel(Level[Saved]):
         return findings
 
 
-def _partner(name: str, names: list[str]) -> str | None:
+def _leg(output: Path, updates: tuple[int, int], **other: Any) -> Leg:
+    return Leg(f"checkpoint-{output.name}", output, updates, **other)
+
+
+def next_of(name: str, names: list[str]) -> str | None:
     """The next one in the ring of all that got this far: each checkpoint is resumed by somebody else."""
     others = names[names.index(name) + 1 :] + names[: names.index(name)] if name in names else names
     return others[0] if others else None
@@ -141,30 +128,8 @@ def _evaluates(name: str, names: list[str]) -> list[str]:
     """PEFT loads everybody's adapter, everybody loads PEFT's, and each its partner's."""
     if name == PEFT:
         return [other for other in names if other != name]
-    chosen = {_partner(name, names), PEFT} - {None}
+    chosen = {next_of(name, names), PEFT} - {None}
     return [other for other in names if other in chosen]
-
-
-def _train(session: Session, inputs: Inputs, spec: Spec, leg: _Leg) -> Trajectory:
-    leg.output.mkdir(parents=True, exist_ok=True)
-    answer = session.ask(
-        "train",
-        f"checkpoint-{leg.output.name}",
-        context=None,
-        spec=spec.values,
-        spec_digest=spec.digest,
-        model=str(inputs.model),
-        tokenizer=str(inputs.tokenizer),
-        train=str(inputs.train),
-        heldout=str(inputs.heldout),
-        adapter=str(inputs.adapter),
-        output=str(leg.output),
-        resume_from=str(leg.resume_from) if leg.resume_from else None,
-        stop_after=leg.stop_after,
-        schedule="pinned",
-        release="explicit",
-    )
-    return Trajectory.from_parsed(session.name, [*answer.events, answer.end], leg.updates)
 
 
 def _evaluate(session: Session, inputs: Inputs, spec: Spec, adapter: Path, other: str) -> Evaluation:
@@ -181,10 +146,6 @@ def _evaluate(session: Session, inputs: Inputs, spec: Spec, adapter: Path, other
     evaluation = answer.events[0]
     assert isinstance(evaluation, Evaluation)  # protocol.order saw to it
     return evaluation
-
-
-def _checkpoint(folder: Path, update: int) -> Path:
-    return folder / f"checkpoint-{update:06d}"
 
 
 def _after(run: Trajectory, stop: int) -> Trajectory:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hexapla.process import Answer, Launch, Trainer, TrainerFailure
-from hexapla.protocol import Error, Event, Hello, Skipped
+from hexapla.protocol import Bye, Error, Event, Hello, Skipped
 
 
 class RequestSkipped(Exception):
@@ -57,17 +57,28 @@ class Session:
         self._starts = 0
         self._used: dict[str, int] = {}
 
-    def ask(self, request: str, request_id: str, **keys: Any) -> Answer:
+    def ask(
+        self, request: str, request_id: str, *, heard: Callable[[Event], None] | None = None, **keys: Any
+    ) -> Answer:
         """Ask and return what ended in `done`.
+
+        `context`: None for the run's own choice, or a mapping of the keys in which it is to differ.
+        `heard`: gets each event as it comes, in the asking thread.
 
         Raises RequestSkipped, RequestFailed, TrainerFailure, and HelloFailed when the process cannot be
         brought to the point where it could be asked.
         """
         trainer = self._started()
         unique = self._unique(request_id)
-        if "context" in keys and keys["context"] is None:
-            keys["context"] = self._context(unique)
-        answer = trainer.ask(request, unique, lambda event: self._on_event(self.name, event), **keys)
+        if "context" in keys:
+            keys["context"] = {**self._context(unique), **(keys["context"] or {})}
+
+        def hear(event: Event) -> None:
+            self._on_event(self.name, event)
+            if heard is not None:
+                heard(event)
+
+        answer = trainer.ask(request, unique, hear, **keys)
         if isinstance(answer.end, Skipped):
             raise RequestSkipped(answer.end.reason)
         if isinstance(answer.end, Error):
@@ -80,11 +91,17 @@ class Session:
         assert self.hello is not None
         return self.hello
 
-    def close(self) -> None:
-        """Say bye to a running process and check how it ends. Raises TrainerFailure."""
+    def close(self) -> Bye | None:
+        """Say bye to a running process and check how it ends; None when none runs. Raises TrainerFailure."""
         trainer, self._trainer = self._trainer, None
         if trainer is not None and trainer.failure is None:
-            trainer.close()
+            return trainer.close()
+        return None
+
+    @property
+    def running(self) -> Trainer:
+        """The process, started if need be, for what is done to it from outside. Raises as `greet` does."""
+        return self._started()
 
     def abandon(self) -> None:
         """End a running process at once."""

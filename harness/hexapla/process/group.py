@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
+from collections.abc import Callable
 
 import psutil
 
@@ -69,6 +71,26 @@ def ask_for_stacks(pid: int, language: str) -> bool:
         os.kill(pid, stack_signal)
         return True
     return False
+
+
+def pause(session: int, seconds: float) -> Callable[[], bool]:
+    """Stop a whole session for `seconds`, beginning now, and return before they are over.
+
+    What is returned says whether its first process stood still until it was let go on.
+    """
+    stood = threading.Event()
+
+    def go_on() -> None:
+        with contextlib.suppress(psutil.Error, ProcessLookupError):
+            if psutil.Process(session).status() == psutil.STATUS_STOPPED:
+                stood.set()
+            os.killpg(session, signal.SIGCONT)
+
+    os.killpg(session, signal.SIGSTOP)
+    timer = threading.Timer(seconds, go_on)
+    timer.daemon = True
+    timer.start()
+    return stood.is_set
 
 
 def kill(session: int, token: str) -> None:

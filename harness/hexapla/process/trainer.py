@@ -53,11 +53,12 @@ _STRAY = "unasked"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A request's events, `progress` left out, its end apart, and the seconds it took."""
+    """A request's events, `progress` left out, its end apart, the seconds it took, its context's ledger."""
 
     events: list[Event]
     end: Done | Skipped | Error | Bye
     seconds: float
+    ledger: Path | None = None
 
 
 @dataclass
@@ -86,6 +87,7 @@ class Trainer:
         self._ledger: Path | None = None
         self._exit_status = 0
         self._lines_seen = 0
+        self._input_ended = False
         if launch.device is not None:
             held = launch.device.wait_for_start(launch.silence_s)
             if held:
@@ -151,7 +153,10 @@ class Trainer:
     def ask(
         self, request: str, request_id: str, on_event: Callable[[Event], None] | None = None, **keys: Any
     ) -> Answer:
-        """Send one request and read its events to the end. Raises TrainerFailure."""
+        """Send one request and read its events to the end. Raises TrainerFailure.
+
+        Once the input has ended only `bye` can be asked: nothing is sent, and its event has the id "".
+        """
         if self.failure is not None:
             raise self.failure
         message = {"protocol": VERSION, "id": request_id, "request": request, **keys}
@@ -159,18 +164,20 @@ class Trainer:
         ledger_path = message.get("context", {}).get("ledger")
         self._ledger = Path(ledger_path) if ledger_path else None
         started = time.monotonic()
-        with (self.launch.events_folder / f"{request_id}.jsonl").open("wb") as file:
+        with (self.launch.events_folder / f"{request_id or 'bye'}.jsonl").open("wb") as file:
             try:
-                self._guard(self._take_lines)  # words that came since the last end
+                if not self._input_ended:
+                    self._guard(self._take_lines)  # words that came since the last end
                 self._open = _Open(request_id, request, Order(message), file)
                 self._on_event = on_event
-                self._pipes.send(write_line(message))
+                if not self._input_ended:
+                    self._pipes.send(write_line(message))
                 self._silence.watch_from_now()
                 while self._open.end is None:
                     self._guard(lambda: self._pipes.pump(self._silence.patience_s))
                     self._guard(self._take_lines)
                     self._check_alive()
-                answer = Answer(self._open.events, self._open.end, time.monotonic() - started)
+                answer = Answer(self._open.events, self._open.end, time.monotonic() - started, self._ledger)
             except OSError:  # our own disk is full: nobody's failure but ours, and nobody must be left
                 self.kill()
                 raise
@@ -184,7 +191,7 @@ class Trainer:
         """Say `bye`, wait for the exit, check its status and what was left. Raises TrainerFailure."""
         if self.launch.device is not None:
             self.launch.device.ending(self._child.pid)
-        answer = self.ask("bye", "bye")
+        answer = self.ask("bye", "" if self._input_ended else "bye")
         self._pipes.close_stdin()
         self._silence.watch_from_now()
         while not self._pipes.exited:
@@ -206,6 +213,17 @@ class Trainer:
         self._check_children()
         self._let_go()
         return answer.end
+
+    def end_input(self) -> None:
+        """Close stdin while a request runs: a run stops before its next update, and `bye` follows unasked."""
+        self._input_ended = True
+        self._pipes.close_stdin()
+        if self._open is not None:
+            self._open.order.input_ended()
+
+    def pause(self, seconds: float) -> Callable[[], bool]:
+        """Stop the process for `seconds`, beginning now; what is returned says whether it stood still."""
+        return group.pause(self._child.pid, seconds)
 
     def kill(self) -> None:
         """End the process and all that it brought, at once. Safe to call twice."""
@@ -252,6 +270,8 @@ class Trainer:
 
     def _take_lines(self) -> None:
         while self._pipes.lines:
+            if self._input_ended and self._open is not None and self._open.end is not None:
+                return  # the `bye` that nobody sends is the next one's
             line = self._pipes.lines.popleft()
             self._lines_seen += 1
             self._keep(line)

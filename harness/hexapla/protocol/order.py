@@ -44,7 +44,13 @@ class Order:
 
     def __init__(self, request: dict[str, Any]) -> None:
         self._grammar = _GRAMMARS[request["request"]](request)
+        self._input_ended = False
+        self._update = _resumed_at(request.get("resume_from"))
         next(self._grammar)
+
+    def input_ended(self) -> None:
+        """From now on a run may stop after any update, with nothing saved."""
+        self._input_ended = True
 
     def accept(self, event: Event) -> bool:
         """Take the next event; True when it ends the request. Raises OrderError."""
@@ -52,10 +58,15 @@ class Order:
             return False
         if isinstance(event, Skipped | Error):
             return True
+        if self._input_ended and isinstance(event, Done) and event.values.get("stopped") is True:
+            _counted(event, step=self._update)
+            return True
         try:
             self._grammar.send(event)
         except StopIteration:
             return True
+        if isinstance(event, Step):
+            self._update = event.step
         return False
 
 
