@@ -7,13 +7,17 @@ run that did not finish; the rest is the command's own.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import signal
 import sys
 import threading
 from collections.abc import Sequence
 
-from hexapla.commands import conform, doctor, run
-from hexapla.commands.inputs import UsageError
+from hexapla.bench import command as bench
+from hexapla.bench import profile
+from hexapla.commands import attach, conform, doctor, preflight, run
+from hexapla.commands.inputs import UnfinishedError, UsageError
 from hexapla.compare import command as compare
 from hexapla.data import command as data
 from hexapla.envelope import command as floor
@@ -31,13 +35,30 @@ def main(words: Sequence[str] | None = None) -> int:
         # Being ended and being interrupted are one thing: trainers are killed, results stay readable.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return int(arguments.run(arguments))
+        status = int(arguments.run(arguments))
+        sys.stdout.flush()
+        return status
     except (UsageError, SpecError) as error:
         print(f"hexapla: {error}", file=sys.stderr)
         return EXIT_USAGE
+    except UnfinishedError as error:
+        print(f"hexapla: {error}", file=sys.stderr)
+        return EXIT_UNFINISHED
+    except OSError as error:
+        # Most often what reads our output is gone or full; Python would try once more at its exit.
+        print(f"hexapla: {error.filename or 'standard output'}: {error.strerror}", file=sys.stderr)
+        _drop_output()
+        return EXIT_UNFINISHED
     except KeyboardInterrupt:
         print("hexapla: interrupted; what was known is in the results folder", file=sys.stderr)
         return EXIT_UNFINISHED
+
+
+def _drop_output() -> None:
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -45,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="hexapla", description="One training specification on independent implementations, compared."
     )
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (conform, compare, report, floor, data, doctor, run):
+    for command in (conform, preflight, compare, report, floor, data, doctor, run, attach, bench, profile):
         command.add_parser(subparsers)
     return parser
 

@@ -1,0 +1,1 @@
+"""Speed: how long an update takes per implementation, what a call costs per language, where a step goes."""
