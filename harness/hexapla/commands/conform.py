@@ -6,17 +6,18 @@ Separate from the levels, which it only puts in order, and from the parser, whic
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
 import os
 import platform
 import shlex
 import time
-from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from hexapla.commands import inputs as input_words
-from hexapla.commands.inputs import UsageError
+from hexapla.commands.inputs import UnfinishedError, UsageError
 from hexapla.commands.participants import Found, Preparation, find
 from hexapla.commands.show import Show
 from hexapla.levels import all_levels
@@ -24,7 +25,8 @@ from hexapla.levels.level import Inputs
 from hexapla.levels.run import Hooks, Participant, Run
 from hexapla.levels.session import ContextChoice, HelloFailed, RequestSkipped
 from hexapla.protocol import LEVELS
-from hexapla.protocol.results import RESULTS_FILE, Header, Line, ResultsWriter
+from hexapla.protocol.results import RESULTS_FILE, Header, Line, ResultsError, ResultsWriter
+from hexapla.report.model import Report
 from hexapla.report.terminal import print_report
 from hexapla.report.write import write_reports
 from hexapla.toolchains import Places
@@ -44,11 +46,18 @@ _PACKAGES = (
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """The words of `hexapla conform`."""
     parser = subparsers.add_parser("conform", help="run the levels over the implementations and compare them")
-    parser.add_argument(
-        "--binding", action="append", default=[], metavar="NAME|PATH", help="only this one (repeatable)"
-    )
+    add_run_arguments(parser)
     parser.add_argument(
         "--level", action="append", default=[], choices=LEVELS, help="only this one (repeatable)"
+    )
+    parser.add_argument("--list", action="store_true", help="print implementations and levels, run nothing")
+    parser.set_defaults(run=conform)
+
+
+def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    """The words of every command that runs levels."""
+    parser.add_argument(
+        "--binding", action="append", default=[], metavar="NAME|PATH", help="only this one (repeatable)"
     )
     parser.add_argument("--references", default="all", choices=("all", "torch", "oracle", "none"))
     parser.add_argument("--device", default="cpu:0", metavar="D", help="cpu:N or cuda:N")
@@ -57,21 +66,32 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     input_words.add_arguments(parser)
     parser.add_argument("--results", type=Path, metavar="DIR", help="where results go (default runs/<time>)")
     parser.add_argument("--strict", action="store_true", help="a skipped level fails the run")
-    parser.add_argument("--list", action="store_true", help="print implementations and levels, run nothing")
-    parser.set_defaults(run=conform)
+    parser.add_argument("--json", action="store_true", help="print one JSON object; progress goes to stderr")
 
 
 def conform(arguments: argparse.Namespace) -> int:
     """Exit status as in PROTOCOL, "Results"."""
-    places = Places.find()
-    found = find(arguments.binding, places, arguments.references)
-    if not found:
-        raise UsageError("no implementation to run")
     if arguments.list:
-        return _list(found)
+        return _list(_found(arguments), arguments.json)
+    show = Show(to_stderr=arguments.json)
+    report = conduct(arguments, show)
+    if arguments.json:
+        print(json.dumps(report.as_json(), ensure_ascii=False, indent=2))
+    else:
+        print_report(report, show.console)
+    show.say(f"results: {report.folder}")
+    return report.exit_status
+
+
+def conduct(arguments: argparse.Namespace, show: Show) -> Report:
+    """Run the levels asked for; the reports are written, even of a run that breaks off.
+
+    Raises UsageError before anything was started, UnfinishedError when the machine ends the run.
+    """
+    found = _found(arguments)
+    places = Places.find()
     if arguments.threads < 1:
         raise UsageError(f"--threads {arguments.threads}: must be at least 1")
-    started = time.monotonic()
     now = datetime.now(UTC)
     results = (arguments.results or Path("runs") / now.strftime("%Y-%m-%dT%H-%M-%S")).resolve()
     if (results / RESULTS_FILE).exists():
@@ -81,39 +101,77 @@ def conform(arguments: argparse.Namespace) -> int:
         inputs = input_words.prepare(arguments, places, results / "work")
     except OSError as error:
         raise UsageError(f"--results {results}: {error.strerror}") from None
-    show = Show()
     choice = ContextChoice(arguments.device, arguments.threads)
     preparation = Preparation(places, results, choice, show.say, show.event)
+    try:
+        _run(arguments, found, inputs, preparation, show)
+        return write_reports(results, strict=arguments.strict)
+    except BaseException as error:
+        with contextlib.suppress(OSError, ResultsError):
+            write_reports(results, strict=arguments.strict)
+        if isinstance(error, OSError):
+            raise UnfinishedError(
+                f"{error.filename or results}: {error.strerror}; what was known is kept in {results}"
+            ) from None
+        raise
+
+
+def _found(arguments: argparse.Namespace) -> list[Found]:
+    found = find(arguments.binding, Places.find(), arguments.references)
+    if not found:
+        raise UsageError("no implementation to run")
+    return found
+
+
+def _run(
+    arguments: argparse.Namespace, found: list[Found], inputs: Inputs, preparation: Preparation, show: Show
+) -> None:
+    started, now = time.monotonic(), datetime.now(UTC)
     participants = [preparation.prepare(each) for each in found]
-    inputs = replace(inputs, c_compiler=preparation.c_compiler())
-    header = _header(arguments, inputs, participants, now)
     levels = [level for level in all_levels() if not arguments.level or level.name in arguments.level]
-    with ResultsWriter(results, header) as writer, show:
+    try:
+        header = _header(arguments, inputs, participants, now)
+        with ResultsWriter(preparation.results, header) as writer, show:
 
-        def keep(line: Line) -> None:
-            writer.write(line)
-            show.line(line)
+            def keep(line: Line) -> None:
+                writer.write(line)
+                show.line(line)
 
-        run = Run(
-            participants,
-            inputs,
-            Hooks(keep, show.begin, show.end),
-            lambda name, level: _repeat(arguments, found, name, level),
-            arguments.jobs or max(1, min(2, (os.cpu_count() or 1) // arguments.threads)),
-        )
-        run.go_through(levels)
-        footer = writer.finish(round(time.monotonic() - started, 3))
-    print_report(write_reports(results, strict=arguments.strict), show.console)
-    show.say(f"results: {results}")
-    return footer.exit_status
+            run = Run(
+                participants,
+                inputs,
+                Hooks(keep, show.begin, show.end),
+                lambda name, level: _repeat(arguments, found, name, level),
+                arguments.jobs or max(1, min(2, (os.cpu_count() or 1) // arguments.threads)),
+            )
+            run.go_through(levels)
+            writer.finish(round(time.monotonic() - started, 3))
+    finally:
+        for participant in participants:
+            if participant.session is not None:
+                participant.session.abandon()
 
 
-def _list(found: list[Found]) -> int:
+def _list(found: list[Found], as_object: bool) -> int:
+    levels = [level.name for level in all_levels()]
+    if as_object:
+        implementations = [
+            {
+                "name": each.name,
+                "folder": str(each.folder),
+                "stack": each.manifest.stack if each.manifest else None,
+                "language": each.manifest.language if each.manifest else None,
+                "problem": each.problem,
+            }
+            for each in found
+        ]
+        print(json.dumps({"implementations": implementations, "levels": levels}, indent=2))
+        return 0
     for each in found:
         manifest = each.manifest
         words = f"{manifest.stack:6} {manifest.language}" if manifest else f"bad manifest: {each.problem}"
         print(f"{each.name:10} {words}")
-    print("levels: " + " ".join(level.name for level in all_levels()))
+    print("levels: " + " ".join(levels))
     return 0
 
 

@@ -24,6 +24,10 @@ class UsageError(Exception):
     """A command line, spec or corpus that cannot be used: one line, exit status 2."""
 
 
+class UnfinishedError(Exception):
+    """A run that the machine does not let go on: one line, exit status 3; what was known is kept."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The words that choose inputs."""
     parser.add_argument("--spec", default="tiny", metavar="NAME|FILE", help="tiny, micro, full or a file")

@@ -6,6 +6,7 @@ the end is report's, made from the results on disk.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from types import TracebackType
 
@@ -29,8 +30,8 @@ _STYLES = {
 class Show:
     """Called from several threads; every method may be."""
 
-    def __init__(self) -> None:
-        self.console = Console(highlight=False, soft_wrap=True)
+    def __init__(self, to_stderr: bool = False) -> None:
+        self.console = Console(highlight=False, soft_wrap=True, stderr=to_stderr)
         self._bars = Progress(
             TextColumn("{task.fields[name]:>10} {task.fields[level]:12}"),
             BarColumn(),
@@ -54,8 +55,9 @@ class Show:
         self._bars.stop()
 
     def say(self, text: str) -> None:
-        """One plain line."""
-        self.console.print(text, markup=False)
+        """One plain line. Whoever reads it may have gone, or be full: the run goes on."""
+        with contextlib.suppress(OSError):
+            self.console.print(text, markup=False)
 
     def begin(self, name: str, level: str) -> None:
         with self._lock:
@@ -93,4 +95,5 @@ class Show:
                 text.append(f"\n    axis: {line.axis}")
         if line.outcome not in _STYLES:
             text.append(f"\n    again: {line.repeat}")
-        self.console.print(text)
+        with contextlib.suppress(OSError):
+            self.console.print(text)

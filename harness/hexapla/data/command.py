@@ -1,7 +1,9 @@
 """`hexapla data build SOURCE OUT`: the command line of corpus.py, and nothing else."""
 
 import argparse
+import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 from hexapla.data.corpus import Manifest, build
@@ -20,6 +22,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     parser.add_argument("out", type=Path, help="folder to write: train.jsonl, heldout.jsonl, manifest.json")
     parser.add_argument("--seed", type=int, default=1, help="seed of the held-out choice (default 1)")
+    parser.add_argument("--json", action="store_true", help="print the account as one JSON object")
     parser.set_defaults(run=run)
 
 
@@ -33,7 +36,10 @@ def run(arguments: argparse.Namespace) -> int:
     except (CorpusError, OSError) as error:
         print(error, file=sys.stderr)
         return BAD_CORPUS
-    print(account(manifest))
+    if arguments.json:
+        print(json.dumps(asdict(manifest), ensure_ascii=False, indent=2))
+    else:
+        print(account(manifest))
     return 0
 
 

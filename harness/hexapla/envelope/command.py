@@ -7,10 +7,12 @@ beside it by the program that computed it. It starts no run.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import shlex
 import sys
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +36,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("--source", required=True, help="in words: what was run, and what was varied")
     parser.add_argument("--save", required=True, type=Path, metavar="FILE", help="a new file for the result")
+    parser.add_argument("--json", action="store_true", help="print the figures as one JSON object")
     parser.set_defaults(run=run)
 
 
@@ -58,6 +61,9 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         print(f"hexapla floor: {arguments.save}: {error.strerror}; name a new file", file=sys.stderr)
         return EXIT_USAGE
+    if arguments.json:
+        print(json.dumps({"file": str(arguments.save), **asdict(floor)}, ensure_ascii=False, indent=2))
+        return EXIT_GOOD
     for name, value in floor.figures.items():
         print(f"{name} {value:.3g}")
     return EXIT_GOOD

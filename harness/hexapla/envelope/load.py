@@ -52,8 +52,14 @@ def shipped() -> list[str]:
 def save_floor(path: Path, floor: RoundingFloor | SeedEnvelope) -> None:
     """Write a measured floor or envelope; an existing file is an error (nothing is overwritten)."""
     value = {"kind": _KINDS[type(floor)]} | asdict(floor)
+    content = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     with path.open("x", encoding="utf-8") as file:
-        file.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        try:
+            file.write(content)
+            file.flush()
+        except OSError:
+            path.unlink()  # ours, and torn
+            raise
 
 
 def load_rounding_floor(name: str | Path) -> RoundingFloor:

@@ -9,7 +9,7 @@ from hexapla.toolchains.command import BuildError, ToolchainMissing
 from hexapla.toolchains.core import Core, build_core
 from hexapla.toolchains.manifest import Manifest, ManifestError, load_manifest
 from hexapla.toolchains.places import Places, find_bindings
-from hexapla.toolchains.tools import TOOLS, MissingTool, Tool, find_tool
+from hexapla.toolchains.tools import TOOLS, MissingTool, Tool, find_tool, on_path
 
 __all__ = [
     "TOOLS",
@@ -27,4 +27,5 @@ __all__ = [
     "find_bindings",
     "find_tool",
     "load_manifest",
+    "on_path",
 ]

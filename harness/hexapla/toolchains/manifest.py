@@ -27,8 +27,8 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SEPARATOR = re.compile(r"[=:,;\s\"'()]")
-# A path from the root, also glued to a flag of one letter (-o/etc/passwd).
-_ABSOLUTE = re.compile(r"(-[A-Za-z]|-isystem)?/")
+# A path from the root, also glued to a flag (-o/etc/passwd, -MF/etc/passwd) or to the @ of an argument file.
+_ABSOLUTE = re.compile(r"(-[A-Za-z-]*|@|~[^/]*)?/")
 
 
 class ManifestError(ValueError):

