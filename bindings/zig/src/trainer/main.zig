@@ -205,5 +205,5 @@ test {
     _ = @import("order.zig");
     _ = @import("spec.zig");
     _ = @import("batch.zig");
-    _ = @import("input.zig");
+    _ = @import("probe_threads.zig");
 }
