@@ -36,7 +36,9 @@ fn expectValues(expected: []const f32, tensor: Tensor) !void {
 }
 
 test "every declaration of the library compiles" {
-    inline for (.{ hexapla, hexapla.ops, hexapla.optimizer, hexapla.checkpoint, hexapla.testing }) |part| testing.refAllDecls(part);
+    inline for (.{ hexapla, hexapla.ops, hexapla.optimizer, hexapla.checkpoint, hexapla.testing }) |part| testing.refAllDecls(
+        part,
+    );
     inline for (.{ Context, Tensor, Tape, hexapla.Checkpoint, hexapla.Tokenizer, hexapla.Gate }) |part| testing.refAllDecls(part);
     try hexapla.checkAbi();
 }

@@ -71,7 +71,14 @@ pub fn scale(tape: Tape, x: Tensor, factor: f64, d: ?*Diagnostics) Error!Tensor 
 
 /// Cross-entropy of a linear head, nll (targets): h (rows, width), w (vocabulary, width); `rows` and `targets`
 /// are of one length.
-pub fn linearCrossEntropy(tape: Tape, h: Tensor, w: Tensor, rows: []const i32, targets: []const i32, d: ?*Diagnostics) Error!Tensor {
+pub fn linearCrossEntropy(
+    tape: Tape,
+    h: Tensor,
+    w: Tensor,
+    rows: []const i32,
+    targets: []const i32,
+    d: ?*Diagnostics,
+) Error!Tensor {
     var out: Tensor = undefined;
     if (rows.len != targets.len) @panic("rows and targets differ in length");
     return made(sys.hxp_linear_cross_entropy(tape.id, h.id, w.id, rows.ptr, targets.ptr, rows.len, &out.id, diag.raw(d)), &out, d);

@@ -47,7 +47,15 @@ pub const Tokenizer = extern struct {
             try ids.ensureUnusedCapacity(allocator, room);
             var count: u64 = 0;
             const free = ids.unusedCapacitySlice();
-            const status = sys.hxp_tokenizer_encode(self.id, text.ptr, text.len, free.ptr, free.len, &count, diag.raw(diagnostics));
+            const status = sys.hxp_tokenizer_encode(
+                self.id,
+                text.ptr,
+                text.len,
+                free.ptr,
+                free.len,
+                &count,
+                diag.raw(diagnostics),
+            );
             if (status == sys.HXP_INVALID_ARGUMENT and count > free.len) {
                 room = count;
                 continue;

@@ -17,7 +17,12 @@ pub const file_name = "adapter_model.safetensors";
 pub const config_name = "adapter_config.json";
 
 /// Names and shapes of an adapter, A before B of each target; `prefix` stands before every name.
-pub fn expectedTensors(arena: std.mem.Allocator, config: Config, spec: Spec, prefix: []const u8) error{OutOfMemory}![]names.Expected {
+pub fn expectedTensors(
+    arena: std.mem.Allocator,
+    config: Config,
+    spec: Spec,
+    prefix: []const u8,
+) error{OutOfMemory}![]names.Expected {
     var list: std.ArrayList(names.Expected) = .empty;
     for (0..config.layers) |i| for (std.enums.values(Target)) |target| {
         if (!spec.targets.contains(target)) continue;
@@ -49,7 +54,14 @@ pub fn readConfig(arena: std.mem.Allocator, io: std.Io, folder: []const u8, spec
 }
 
 /// Read tensors of a file in the order of `expected`.
-pub fn readTensors(allocator: std.mem.Allocator, arena: std.mem.Allocator, path: [:0]const u8, expected: []const names.Expected, context: hexapla.Context, fault: *Fault) Error![]Tensor {
+pub fn readTensors(
+    allocator: std.mem.Allocator,
+    arena: std.mem.Allocator,
+    path: [:0]const u8,
+    expected: []const names.Expected,
+    context: hexapla.Context,
+    fault: *Fault,
+) Error![]Tensor {
     fault.at("{s}", .{path});
     const file = try hexapla.Checkpoint.open(path, fault.d());
     defer file.deinit();
@@ -65,7 +77,12 @@ pub fn readTensors(allocator: std.mem.Allocator, arena: std.mem.Allocator, path:
 }
 
 /// Tensors of zeros, of the shapes of `expected`.
-pub fn zeros(allocator: std.mem.Allocator, expected: []const names.Expected, context: hexapla.Context, fault: *Fault) Error![]Tensor {
+pub fn zeros(
+    allocator: std.mem.Allocator,
+    expected: []const names.Expected,
+    context: hexapla.Context,
+    fault: *Fault,
+) Error![]Tensor {
     var list: std.ArrayList(Tensor) = .empty;
     errdefer release(allocator, &list);
     for (expected) |*each| {
@@ -95,7 +112,15 @@ pub const Adapter = struct {
     scale: f64,
 
     /// `arena` holds the names and must outlive the adapter.
-    pub fn load(allocator: std.mem.Allocator, arena: std.mem.Allocator, folder: []const u8, config: Config, spec: Spec, context: hexapla.Context, fault: *Fault) Error!Adapter {
+    pub fn load(
+        allocator: std.mem.Allocator,
+        arena: std.mem.Allocator,
+        folder: []const u8,
+        config: Config,
+        spec: Spec,
+        context: hexapla.Context,
+        fault: *Fault,
+    ) Error!Adapter {
         const expected = try expectedTensors(arena, config, spec, "");
         const path = try std.fmt.allocPrintSentinel(arena, "{s}/{s}", .{ folder, file_name }, 0);
         const tensors = try readTensors(allocator, arena, path, expected, context, fault);
@@ -146,7 +171,14 @@ pub const Training = struct {
     }
 
     /// Gradients of zeros beside moments that were read; takes those over if it succeeds.
-    pub fn withMoments(allocator: std.mem.Allocator, adapter: *const Adapter, exp_avg: []Tensor, exp_avg_sq: []Tensor, context: hexapla.Context, fault: *Fault) Error!Training {
+    pub fn withMoments(
+        allocator: std.mem.Allocator,
+        adapter: *const Adapter,
+        exp_avg: []Tensor,
+        exp_avg_sq: []Tensor,
+        context: hexapla.Context,
+        fault: *Fault,
+    ) Error!Training {
         const gradients = try zeros(allocator, adapter.expected, context, fault);
         return .{ .allocator = allocator, .gradients = gradients, .exp_avg = exp_avg, .exp_avg_sq = exp_avg_sq };
     }

@@ -21,7 +21,13 @@ pub const Fault = struct {
     }
 
     /// Fail with one of the protocol's own statuses. `place` is a file:line, key, tensor or update.
-    pub fn fail(self: *Fault, status: []const u8, place: []const u8, comptime format: []const u8, arguments: anytype) error{Failed} {
+    pub fn fail(
+        self: *Fault,
+        status: []const u8,
+        place: []const u8,
+        comptime format: []const u8,
+        arguments: anytype,
+    ) error{Failed} {
         self.status = status;
         self.at("{s}", .{place});
         self.message_length = print(&self.message_buffer, format, arguments);

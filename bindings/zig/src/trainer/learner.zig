@@ -195,7 +195,12 @@ pub const Learner = struct {
         if (!std.math.isFinite(step.loss) or !std.math.isFinite(step.gradient_norm)) {
             var where: [40]u8 = undefined;
             const place = std.fmt.bufPrint(&where, "update {d}", .{k}) catch unreachable;
-            return self.fault.fail("non_finite", place, "update {d}: loss {d}, gradient norm {d}", .{ k, step.loss, step.gradient_norm });
+            return self.fault.fail(
+                "non_finite",
+                place,
+                "update {d}: loss {d}, gradient norm {d}",
+                .{ k, step.loss, step.gradient_norm },
+            );
         }
         step.clipped = try hexapla.optimizer.gradientClip(gradients, step.gradient_norm, self.spec.clip_norm, d);
         try hexapla.optimizer.adamwStep(.{

@@ -83,7 +83,12 @@ const Trainer = struct {
 
     /// Whether the request was `bye`.
     fn play(self: *Trainer, call: *Call) Error!bool {
-        const protocol = call.message.get("protocol") orelse return self.fault.fail("request", "protocol", "protocol is missing", .{});
+        const protocol = call.message.get("protocol") orelse return self.fault.fail(
+            "request",
+            "protocol",
+            "protocol is missing",
+            .{},
+        );
         if (protocol.integer() != 1) return self.fault.fail("request", "protocol", "this trainer speaks protocol 1", .{});
         const name = call.message.get("request") orelse return self.fault.fail("request", "request", "request is missing", .{});
         if (name != .string) return self.fault.fail("request", "request", "request must be a string", .{});

@@ -35,7 +35,14 @@ pub const Model = struct {
     head: Tensor,
 
     /// Load a model folder. `arena` holds only what loading needs.
-    pub fn load(allocator: std.mem.Allocator, arena: std.mem.Allocator, io: std.Io, folder: [:0]const u8, context: hexapla.Context, fault: *Fault) Error!Model {
+    pub fn load(
+        allocator: std.mem.Allocator,
+        arena: std.mem.Allocator,
+        io: std.Io,
+        folder: [:0]const u8,
+        context: hexapla.Context,
+        fault: *Fault,
+    ) Error!Model {
         const config = try Config.read(arena, io, folder, fault);
         fault.at("{s}", .{folder});
         const file = try hexapla.Checkpoint.open(folder, fault.d());
@@ -118,12 +125,25 @@ pub fn expectedTensors(arena: std.mem.Allocator, config: Config) error{OutOfMemo
     return list.items;
 }
 
-fn matrix(arena: std.mem.Allocator, list: *std.ArrayList(Expected), comptime format: []const u8, arguments: anytype, rows: i64, columns: i64) !void {
+fn matrix(
+    arena: std.mem.Allocator,
+    list: *std.ArrayList(Expected),
+    comptime format: []const u8,
+    arguments: anytype,
+    rows: i64,
+    columns: i64,
+) !void {
     const name = try std.fmt.allocPrintSentinel(arena, format, arguments, 0);
     try list.append(arena, .{ .name = name, .dims = .{ rows, columns }, .rank = 2 });
 }
 
-fn vector(arena: std.mem.Allocator, list: *std.ArrayList(Expected), comptime format: []const u8, arguments: anytype, size: i64) !void {
+fn vector(
+    arena: std.mem.Allocator,
+    list: *std.ArrayList(Expected),
+    comptime format: []const u8,
+    arguments: anytype,
+    size: i64,
+) !void {
     const name = try std.fmt.allocPrintSentinel(arena, format, arguments, 0);
     try list.append(arena, .{ .name = name, .dims = .{ size, 0 }, .rank = 1 });
 }
@@ -142,7 +162,13 @@ pub fn projection(config: Config, target: Target) struct { in: i64, out: i64 } {
 }
 
 /// A head that is stored beside a tied embedding must equal it.
-pub fn checkTiedHead(file: hexapla.Checkpoint, embedding: Tensor, context: hexapla.Context, path: []const u8, fault: *Fault) Error!void {
+pub fn checkTiedHead(
+    file: hexapla.Checkpoint,
+    embedding: Tensor,
+    context: hexapla.Context,
+    path: []const u8,
+    fault: *Fault,
+) Error!void {
     fault.at("tensor {s}", .{head_name});
     const index = file.find(head_name, fault.d()) catch |err| switch (err) {
         error.NotFound => return,
@@ -155,5 +181,10 @@ pub fn checkTiedHead(file: hexapla.Checkpoint, embedding: Tensor, context: hexap
     const entry = try file.describe(index, fault.d());
     const info = try embedding.describe(fault.d());
     if (!std.mem.eql(i64, entry.shape(), info.shape()) or !std.mem.eql(u8, &own, &tied))
-        return fault.fail("checkpoint", path, "{s} is stored and differs from {s}, but the config ties them", .{ head_name, embedding_name });
+        return fault.fail(
+            "checkpoint",
+            path,
+            "{s} is stored and differs from {s}, but the config ties them",
+            .{ head_name, embedding_name },
+        );
 }

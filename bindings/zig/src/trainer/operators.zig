@@ -237,7 +237,10 @@ const Player = struct {
         const d = self.fault.d();
         if (op == .adamw) {
             try hexapla.optimizer.adamwStep(.{
-                .step = std.math.cast(u64, try attributes.integer("step")) orelse return self.refuse("step must be at least 1", .{}),
+                .step = std.math.cast(u64, try attributes.integer("step")) orelse return self.refuse(
+                    "step must be at least 1",
+                    .{},
+                ),
                 .learning_rate = try attributes.float("learning_rate"),
                 .beta1 = try attributes.float("beta1"),
                 .beta2 = try attributes.float("beta2"),
@@ -271,7 +274,15 @@ fn compute(op: Op, tape: Tape, in: []const Tensor, attributes: Attributes, d: *h
         .linear => ops.linear(tape, in[0], in[1], d),
         .lora_linear => ops.loraLinear(tape, in[0], in[1], in[2], in[3], try attributes.float("scale"), d),
         .rope => ops.rope(tape, in[0], try attributes.numbers("positions"), try attributes.float("theta"), d),
-        .attention => ops.attention(tape, in[0], in[1], in[2], try attributes.numbers("starts"), try attributes.flag("causal"), d),
+        .attention => ops.attention(
+            tape,
+            in[0],
+            in[1],
+            in[2],
+            try attributes.numbers("starts"),
+            try attributes.flag("causal"),
+            d,
+        ),
         .swiglu => ops.swiglu(tape, in[0], in[1], d),
         .add => ops.add(tape, in[0], in[1], d),
         .scale => ops.scale(tape, in[0], try attributes.float("scale"), d),

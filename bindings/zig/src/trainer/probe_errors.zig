@@ -202,7 +202,12 @@ pub fn writeFails(probe: *Probe) Error!void {
 fn saveUnderLimit(probe: *Probe, learner: *Learner, writer: checkpoint.Writer, limit: u64) Error![]const u8 {
     const posix = std.posix;
     const fault = probe.call.fault;
-    const before = posix.getrlimit(.FSIZE) catch |err| return fault.fail("internal", "RLIMIT_FSIZE", "cannot read the limit: {t}", .{err});
+    const before = posix.getrlimit(.FSIZE) catch |err| return fault.fail(
+        "internal",
+        "RLIMIT_FSIZE",
+        "cannot read the limit: {t}",
+        .{err},
+    );
     const ignore: posix.Sigaction = .{ .handler = .{ .handler = posix.SIG.IGN }, .mask = posix.sigemptyset(), .flags = 0 };
     var handler: posix.Sigaction = undefined;
     posix.sigaction(.XFSZ, &ignore, &handler);

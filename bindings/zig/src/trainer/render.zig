@@ -65,7 +65,13 @@ pub const Renderer = struct {
     text: std.ArrayList(u8) = .empty,
     markers: std.ArrayList([]const u8) = .empty,
 
-    pub fn open(allocator: std.mem.Allocator, folder: [:0]const u8, template: Template, length: usize, fault: *Fault) Error!Renderer {
+    pub fn open(
+        allocator: std.mem.Allocator,
+        folder: [:0]const u8,
+        template: Template,
+        length: usize,
+        fault: *Fault,
+    ) Error!Renderer {
         fault.at("{s}", .{folder});
         const tokenizer = try hexapla.Tokenizer.open(folder, fault.d());
         var self: Renderer = .{

@@ -15,7 +15,14 @@ pub const Fields = struct {
     status: []const u8 = "request",
 
     /// Check that `value` is an object with exactly these keys.
-    pub fn init(value: json.Value, keys: []const []const u8, where: []const u8, status: []const u8, fault: *Fault, arena: std.mem.Allocator) Error!Fields {
+    pub fn init(
+        value: json.Value,
+        keys: []const []const u8,
+        where: []const u8,
+        status: []const u8,
+        fault: *Fault,
+        arena: std.mem.Allocator,
+    ) Error!Fields {
         if (value != .object) return fault.fail(status, where, "{s} must be an object", .{where});
         for (value.object) |member| {
             for (keys) |key| {

@@ -127,7 +127,12 @@ fn word(fields: Fields, key: []const u8, allowed: []const []const u8) Error!void
 
 fn choice(comptime T: type, fields: Fields, key: []const u8) Error!T {
     const value = try fields.string(key);
-    return std.meta.stringToEnum(T, value) orelse fields.fault.fail("spec", key, "{s} is {s}, which is not known", .{ key, value });
+    return std.meta.stringToEnum(T, value) orelse fields.fault.fail(
+        "spec",
+        key,
+        "{s} is {s}, which is not known",
+        .{ key, value },
+    );
 }
 
 fn targetsOf(fields: Fields) Error!std.EnumSet(Target) {

@@ -82,11 +82,24 @@ pub const Order = struct {
         return Learner.init(options, adapter, training);
     }
 
-    fn startTraining(self: *const Order, options: Learner.Options, adapter: *const Adapter, arena: std.mem.Allocator) Error!Training {
+    fn startTraining(
+        self: *const Order,
+        options: Learner.Options,
+        adapter: *const Adapter,
+        arena: std.mem.Allocator,
+    ) Error!Training {
         const allocator = options.allocator;
         const fault = options.fault;
         const folder = self.resume_from orelse return Training.init(allocator, adapter, options.context, fault);
-        const moments = try checkpoint.readMoments(allocator, arena, folder, options.model.config, self.spec, options.context, fault);
+        const moments = try checkpoint.readMoments(
+            allocator,
+            arena,
+            folder,
+            options.model.config,
+            self.spec,
+            options.context,
+            fault,
+        );
         errdefer adapter_files.free(allocator, moments.exp_avg);
         errdefer adapter_files.free(allocator, moments.exp_avg_sq);
         return Training.withMoments(allocator, adapter, moments.exp_avg, moments.exp_avg_sq, options.context, fault);
@@ -99,7 +112,13 @@ pub const Data = struct {
     heldout: render.Dataset,
 
     /// Render both into memory of `keep`.
-    pub fn read(allocator: std.mem.Allocator, keep: std.mem.Allocator, io: std.Io, order: *const Order, fault: *Fault) Error!Data {
+    pub fn read(
+        allocator: std.mem.Allocator,
+        keep: std.mem.Allocator,
+        io: std.Io,
+        order: *const Order,
+        fault: *Fault,
+    ) Error!Data {
         var renderer = try render.Renderer.open(allocator, order.tokenizer, order.spec.template, order.spec.length, fault);
         defer renderer.close();
         return .{
@@ -157,14 +176,26 @@ fn startOf(order: *const Order, call: *Call) Error!u64 {
     else
         0;
     if (start >= last)
-        return call.fault.fail("request", "resume_from", "the checkpoint is of update {d}, the run ends with update {d}", .{ start, last });
+        return call.fault.fail(
+            "request",
+            "resume_from",
+            "the checkpoint is of update {d}, the run ends with update {d}",
+            .{ start, last },
+        );
     if (order.stop_after) |stop| if (stop <= start or stop > last)
         return call.fault.fail("request", "stop_after", "stop_after is {d}, must be from {d} to {d}", .{ stop, start + 1, last });
     return start;
 }
 
 /// The run itself. Everything that it made is released when it returns, but for what `collector` leaks.
-fn play(call: *Call, order: *const Order, chosen: ContextRequest, data: *const Data, due: checkpoint.Due, writer: checkpoint.Writer) Error!End {
+fn play(
+    call: *Call,
+    order: *const Order,
+    chosen: ContextRequest,
+    data: *const Data,
+    due: checkpoint.Due,
+    writer: checkpoint.Writer,
+) Error!End {
     const spec = &order.spec;
     const context = try chosen.open(call.fault);
     defer context.deinit();
