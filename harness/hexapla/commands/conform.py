@@ -12,6 +12,7 @@ import os
 import platform
 import shlex
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -128,6 +129,7 @@ def _run(
 ) -> None:
     started, now = time.monotonic(), datetime.now(UTC)
     participants = [preparation.prepare(each) for each in found]
+    inputs = replace(inputs, c_compiler=preparation.c_compiler())
     levels = [level for level in all_levels() if not arguments.level or level.name in arguments.level]
     try:
         header = _header(arguments, inputs, participants, now)
