@@ -1,7 +1,9 @@
-"""Compile and link `_hexapla_native`: src/*.cpp with core's archive, into one module that shows only its init function.
+"""Compile and link `_hexapla_native`: src/*.cpp with core's archive, into one module that shows only its
+init function.
 
-Run by binding.toml: build.py OUTPUT_FOLDER LIBRARY_FOLDER CORE_INCLUDE COMPILER. Separate from CMake because core
-is built already, by the harness, and five files need no generator. It leaves a finished module alone.
+Run by binding.toml: build.py OUTPUT_FOLDER LIBRARY_FOLDER CORE_INCLUDE COMPILER. Separate from CMake because
+core is built already, by the harness, and five files need no generator. A file is compiled again only if it,
+a header that it includes or the command is another than last time: pybind11 makes each cost ten seconds.
 """
 
 from __future__ import annotations
@@ -35,24 +37,38 @@ def main() -> int:
         return 1
     module = output / f"_hexapla_native{sysconfig.get_config_var('EXT_SUFFIX')}"
     sources = sorted(SOURCE.glob("*.cpp"))
-    headers = [*SOURCE.iterdir(), Path(__file__), archive]
-    # The archive's folder is named by core's content: another core is another command.
-    stamp = output / "built-with"
-    words = shlex.join([*compiler, str(archive), sys.version])
-    if module.exists() and stamp.exists() and stamp.read_text("utf-8") == words:
-        made = module.stat().st_mtime
-        if all(path.stat().st_mtime < made for path in headers):
-            return 0
-    compile_words = [*compiler, *FLAGS, *includes(include)]
     objects = [output / f"{source.stem}.o" for source in sources]
-    commands = [[*compile_words, "-c", str(s), "-o", str(o)] for s, o in zip(sources, objects, strict=True)]
+    words = [*compiler, *FLAGS, *includes(include)]
+    commands = [[*words, "-MMD", "-c", str(s), "-o", str(o)] for s, o in zip(sources, objects, strict=True)]
+    stale = [command for command, made in zip(commands, objects, strict=True) if not is_fresh(made, command)]
     # Each compiler takes half a gigabyte.
     with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
-        statuses = list(pool.map(run, commands))
-    if any(statuses) or run(link_words(compiler, objects, archive, module)):
+        statuses = list(pool.map(compile_one, stale))
+    if any(statuses):
         return 1
-    stamp.write_text(words, "utf-8")
-    return 0
+    return subprocess.run(link_words(compiler, objects, archive, module), check=False).returncode
+
+
+def is_fresh(made: Path, command: list[str]) -> bool:
+    """Whether an object was made by this command from files that have not changed since."""
+    stamp, dependencies = made.with_suffix(".command"), made.with_suffix(".d")
+    if not (made.exists() and stamp.exists() and dependencies.exists()):
+        return False
+    if stamp.read_text("utf-8") != shlex.join(command):
+        return False
+    time = made.stat().st_mtime_ns
+    files = shlex.split(dependencies.read_text("utf-8").replace("\\\n", " ").partition(":")[2])
+    return all(Path(file).exists() and Path(file).stat().st_mtime_ns < time for file in files)
+
+
+def compile_one(command: list[str]) -> int:
+    made = Path(command[-1])
+    stamp = made.with_suffix(".command")
+    stamp.unlink(missing_ok=True)
+    status = subprocess.run(command, check=False).returncode
+    if status == 0:
+        stamp.write_text(shlex.join(command), "utf-8")
+    return status
 
 
 def includes(core_include: Path) -> list[str]:
@@ -71,10 +87,6 @@ def link_words(compiler: list[str], objects: list[Path], archive: Path, module: 
     words += [f"-L{blas}", f"-l{openblas.get_library()}", f"-Wl,-rpath,{blas}", "-ldl", "-lpthread"]
     words += [f"-Wl,--version-script={SOURCE / 'native.map'}", "-Wl,-z,nodelete"]
     return words if "c++" in compiler else [*words, "-static-libstdc++", "-static-libgcc"]
-
-
-def run(command: list[str]) -> int:
-    return subprocess.run(command, check=False).returncode
 
 
 if __name__ == "__main__":

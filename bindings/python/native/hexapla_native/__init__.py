@@ -1,9 +1,10 @@
-"""Hexapla's core for Python over its C++ objects: contexts, tensors, tapes, operations, tokenizers, checkpoints.
+"""Hexapla's core for Python over its C++ objects: contexts, tensors, tapes, operations, tokenizers and
+checkpoints.
 
-The classes come compiled from `_hexapla_native`; this package is what programs import. It adds what is better
-said in Python: the pressure hook that collects, and Scope. Each object is one owner: `close` or a `with` block
-gives its share back at a known place, dropping the last reference does it too, and a reference cycle waits for
-Python's collector, which cannot see device memory: `collect` is for that.
+The classes come compiled from `_hexapla_native`; this package is what programs import. It adds what is
+better said in Python: the pressure hook that collects, and Scope. Each object is one owner: `close` or a
+`with` block gives its share back at a known place, dropping the last reference does it too, and a reference
+cycle waits for Python's collector, which cannot see device memory: `collect` is for that.
 
 Errors are `Error` and its kind `OutOfMemoryError`. Calls let go of the interpreter's lock.
 """

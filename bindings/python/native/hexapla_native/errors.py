@@ -1,5 +1,5 @@
-"""What a failing call of core raises. Separate because the compiled module makes these by name, and knows nothing else of
-this package.
+"""What a failing call of core raises. Separate because the compiled module makes these by name, and knows
+nothing else of this package.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ class Error(RuntimeError):
 
 
 class OutOfMemoryError(Error, MemoryError):
-    """HXP_OUT_OF_MEMORY: the limit or the device is full, also after the pressure hook. The context stays usable."""
+    """HXP_OUT_OF_MEMORY: the limit or the device is full, also after the pressure hook.
+
+    The context stays usable.
+    """
 
 
 def error_of(status: str, message: str) -> Error:

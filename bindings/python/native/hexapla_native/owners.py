@@ -1,5 +1,5 @@
-"""Owners together: Scope closes many at one place, `collect` frees what cycles hold. Separate from the compiled classes,
-since neither needs anything but Python.
+"""Owners together: Scope closes many at one place, `collect` frees what cycles hold. Separate from the
+compiled classes, since neither needs anything but Python.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ def raw_id(owner: Any) -> int:
 
 
 def release_again(owner: Any) -> None:
-    """Give an owner's share back whether or not it was given back before: the second time is a stale handle."""
+    """Give a share back whether or not it was given back before: the second time is a stale handle."""
     owner._release()
 
 

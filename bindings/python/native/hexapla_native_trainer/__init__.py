@@ -1,1 +1,3 @@
-"""A trainer in Python over core's C++ objects: one file a stage, written from the specification and the protocol alone."""
+"""A trainer in Python over core's C++ objects: one file a stage, written from the specification and the
+protocol alone.
+"""

@@ -1,5 +1,5 @@
-"""The trainer's loop: one request after the other, each answered to its end; then `bye` and the exit status. It knows no
-stage from inside.
+"""The trainer's loop: one request after the other, each answered to its end; then `bye` and the exit
+status. It knows no stage from inside.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The adapter and its moments: names in adapter order, tensors, gradients, digests. Separate from checkpoints, which write
-them.
+"""The adapter and its moments: names in adapter order, tensors, gradients, digests. Separate from
+checkpoints, which write them.
 """
 
 from __future__ import annotations
@@ -7,8 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from hexapla_native import Checkpoint, Context, Error, Scope, Tape, Tensor, digest, zeros
+from hexapla_native import Checkpoint, Error, Tape, Tensor, digest
 
+from hexapla_native_trainer.devices import Place
 from hexapla_native_trainer.fields import Fields
 from hexapla_native_trainer.model import Config, Shapes, read_object, require_names
 from hexapla_native_trainer.refusal import At, Refusal
@@ -81,23 +82,23 @@ def read_adapter_config(folder: str, spec: Spec) -> bytes:
         return path.read_bytes()
 
 
-def load_adapter(folder: str, config: Config, spec: Spec, context: Context, scope: Scope) -> Adapter:
+def load_adapter(folder: str, config: Config, spec: Spec, place: Place) -> Adapter:
     """Raises Refusal `checkpoint` for another set of names or shapes."""
     path = str(Path(folder) / WEIGHTS_FILE)
     shapes = adapter_shapes(config, spec)
-    tensors = _read_all(path, shapes, context, scope)
+    tensors = _read_all(path, shapes, place)
     return Adapter(list(shapes), tensors, spec.lora_scale)
 
 
-def new_moments(adapter: Adapter, context: Context, scope: Scope) -> Moments:
+def new_moments(adapter: Adapter, place: Place) -> Moments:
     def zeros_of_all() -> list[Tensor]:
-        return [scope.keep(zeros(context, tensor.shape)) for tensor in adapter.tensors]
+        return [place.zeros(tensor.shape) for tensor in adapter.tensors]
 
     return Moments(zeros_of_all(), zeros_of_all())
 
 
 def load_moments(
-    folder: str, config: Config, spec: Spec, spec_digest: str, context: Context, scope: Scope
+    folder: str, config: Config, spec: Spec, spec_digest: str, place: Place
 ) -> tuple[Moments, int]:
     """The moments of a checkpoint and the update they stand at. Another spec_digest is refused."""
     path = str(Path(folder) / OPTIMIZER_FILE)
@@ -114,15 +115,15 @@ def load_moments(
         raise Refusal("checkpoint", message, path)
     if not (update.isascii() and update.isdigit() and len(update) <= 15):
         raise Refusal("checkpoint", f"{path}: update is {update!r:.80}, must be a decimal number", path)
-    tensors = _read_all(path, shapes, context, scope)
+    tensors = _read_all(path, shapes, place)
     return Moments(tensors[0::2], tensors[1::2]), int(update)
 
 
-def watch_all(adapter: Adapter, tape: Tape, context: Context, scope: Scope) -> list[Tensor]:
+def watch_all(adapter: Adapter, tape: Tape, place: Place) -> list[Tensor]:
     """A gradient of its own for every tensor, bound to the tape for good."""
     gradients = []
     for parameter in adapter.tensors:
-        gradient = scope.keep(zeros(context, parameter.shape))
+        gradient = place.zeros(parameter.shape)
         tape.watch(parameter, gradient)
         gradients.append(gradient)
     return gradients
@@ -132,10 +133,10 @@ def _base_name(name: str) -> str:
     return name.removeprefix("base_model.model.").replace(".lora_A.", ".")
 
 
-def _read_all(path: str, shapes: Shapes, context: Context, scope: Scope) -> list[Tensor]:
+def _read_all(path: str, shapes: Shapes, place: Place) -> list[Tensor]:
     with At(path), Checkpoint(path) as checkpoint:
         require_names({name: shape for name, _, shape in checkpoint.entries()}, shapes, path)
-        return [scope.keep(checkpoint.read(name, context)) for name in shapes]
+        return [place.read(checkpoint, name) for name in shapes]
 
 
 def _metadata(checkpoint: Checkpoint, key: str, path: str) -> str:

@@ -1,5 +1,5 @@
-"""Micro-batches: records end to end as the arrays that operations take, and an update's digest. Separate from the forward
-pass: everything here is host data, made once.
+"""Micro-batches: records end to end as the arrays that operations take, and an update's digest. Separate
+from the forward pass: everything here is host data, made once.
 """
 
 from __future__ import annotations

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hexapla_native import Context, collect
+from hexapla_native import Checkpoint, Context, Scope, Tensor, collect, zeros
 
 from hexapla_native_trainer.fields import Fields
 from hexapla_native_trainer.refusal import At
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where tensors of some length of life are made, and who closes them together."""
+
+    context: Context
+    scope: Scope
+
+    def zeros(self, shape: Sequence[int]) -> Tensor:
+        return self.scope.keep(zeros(self.context, shape))
+
+    def read(self, checkpoint: Checkpoint, name: str) -> Tensor:
+        """One tensor. Raises Refusal that names it."""
+        with At(name):
+            return self.scope.keep(checkpoint.read(name, self.context))
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
-"""Typed, named members of a JSON object. Separate so that every request, specification and file is refused in the same
-way: the key, what it is, what it must be; missing and unknown keys alike.
+"""Typed, named members of a JSON object. Separate so that every request, specification and file is refused
+in the same way: the key, what it is, what it must be; missing and unknown keys alike.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The forward pass, call by call in SPEC's order. Separate because this order decides the bits: gradients add in reverse
-order of recording.
+"""The forward pass, call by call in SPEC's order. Separate because this order decides the bits: gradients
+add in reverse order of recording.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import math
 
 from hexapla_native import Scope, digest
 
-from hexapla_native_trainer.devices import take_context
+from hexapla_native_trainer.devices import Place, take_context
 from hexapla_native_trainer.events import Events
 from hexapla_native_trainer.fields import Fields
 from hexapla_native_trainer.model import load_model
@@ -19,7 +19,7 @@ def answer_load(fields: Fields, events: Events) -> None:
     fields.end()
     parameters = 0
     with choice.open() as context, Scope() as scope:
-        model = load_model(folder, context, scope)
+        model = load_model(folder, Place(context, scope))
         for each in model.stored:
             parameters += math.prod(each.shape)
             with At(each.name):

@@ -1,5 +1,5 @@
-"""A base model: config.json read strictly, names and shapes of its tensors, the weights on a device. Separate from the
-forward pass, which only uses them.
+"""A base model: config.json read strictly, names and shapes of its tensors, the weights on a device.
+Separate from the forward pass, which only uses them.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hexapla_native import Checkpoint, Context, Scope, Tensor, digest
+from hexapla_native import Checkpoint, Tensor, digest
 
+from hexapla_native_trainer.devices import Place
 from hexapla_native_trainer.fields import Fields
 from hexapla_native_trainer.refusal import At, Refusal
 from hexapla_native_trainer.strict_json import parse
@@ -69,9 +70,11 @@ class Config:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """A JSON object of a file. Raises Refusal `checkpoint`, `io`."""
-    with At(str(path)):
+    """A JSON object of a file. Raises Refusal `checkpoint`."""
+    try:
         text = path.read_bytes()
+    except OSError as error:
+        raise Refusal("checkpoint", f"{path}: {error.strerror}", str(path)) from None
     try:
         value = parse(text)
     except ValueError as error:
@@ -82,7 +85,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def read_config(folder: str) -> Config:
-    """config.json of a model's folder. Raises Refusal `checkpoint`: what this trainer does not compute is refused."""
+    """config.json of a model's folder. What this trainer does not compute is refused (`checkpoint`)."""
     path = Path(folder) / "config.json"
     values = read_object(path)
 
@@ -167,7 +170,7 @@ class Stored:
 
 
 class Model:
-    """A base model on a device; `scope` owns its tensors."""
+    """A base model on a device; the place that it was loaded to owns its tensors."""
 
     def __init__(self, config: Config, weights: dict[str, Tensor], stored: list[Stored]) -> None:
         self.config = config
@@ -179,7 +182,7 @@ class Model:
         return self.weights[EMBEDDING if self.config.tied else HEAD]
 
 
-def load_model(folder: str, context: Context, scope: Scope) -> Model:
+def load_model(folder: str, place: Place) -> Model:
     """Config and all weights; a stored copy of a tied head must equal the embedding, and is left out."""
     config = read_config(folder)
     wanted = config.shapes()
@@ -190,9 +193,9 @@ def load_model(folder: str, context: Context, scope: Scope) -> Model:
             wanted[HEAD] = wanted[EMBEDDING]
         require_names({each.name: each.shape for each in entries}, wanted, folder)
         stored = [each for each in entries if not (copies_head and each.name == HEAD)]
-        weights = {each.name: scope.keep(checkpoint.read(each.name, context)) for each in stored}
+        weights = {each.name: place.read(checkpoint, each.name) for each in stored}
         if copies_head:
-            with checkpoint.read(HEAD, context) as head:
+            with checkpoint.read(HEAD, place.context) as head:
                 if digest([head]) != digest([weights[EMBEDDING]]):
                     raise Refusal(
                         "checkpoint", f"{folder}: {HEAD} differs from {EMBEDDING}, yet it is tied", folder

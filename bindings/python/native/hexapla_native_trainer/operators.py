@@ -1,5 +1,5 @@
-"""The `operators` request: single operations on tensors of a file, forward and backward. Separate from training: an op is
-asked here as it stands, strided views included.
+"""The `operators` request: single operations on tensors of a file, forward and backward. Separate from
+training: an op is asked here as it stands, strided views included.
 """
 
 from __future__ import annotations

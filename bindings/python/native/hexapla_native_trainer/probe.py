@@ -1,5 +1,5 @@
-"""What the probe scenarios share: their form, tasks, and a loaded training. Separate so that the four files of scenarios do
-not import each other.
+"""What the probe scenarios share: their form, tasks, and a loaded training. Separate so that the four
+files of scenarios do not import each other.
 """
 
 from __future__ import annotations
@@ -7,9 +7,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 
-from hexapla_native import Context, Error, Scope, process_memory
+from hexapla_native import Error, process_memory
 
-from hexapla_native_trainer.devices import Choice
+from hexapla_native_trainer.devices import Choice, Place
 from hexapla_native_trainer.fields import Fields
 from hexapla_native_trainer.train import Job, Training, render_both, take_job
 
@@ -22,9 +22,9 @@ def take_train(parameters: Fields) -> Job:
     return take_job(Fields(parameters.take("train"), "request", "parameters.train"))
 
 
-def load_training(job: Job, context: Context, scope: Scope) -> Training:
+def load_training(job: Job, place: Place) -> Training:
     train, _ = render_both(job)
-    return Training(job, context, scope, train.accepted)
+    return Training(job, place, train.accepted)
 
 
 def run_tasks(tasks: Iterable[Callable[[], None]]) -> None:

@@ -1,4 +1,6 @@
-"""The `probe` request: which scenario goes where, and what one is given. The scenarios stand in four files, one an axis."""
+"""The `probe` request: which scenario goes where, and what one is given. The scenarios stand in four
+files, one an axis.
+"""
 
 from __future__ import annotations
 

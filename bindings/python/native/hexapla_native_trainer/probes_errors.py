@@ -7,6 +7,7 @@ import signal
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import hexapla_native as hxp
@@ -14,8 +15,7 @@ from hexapla_native import Checkpoint, Context, Error, Scope, Tape, zeros
 from hexapla_native.testing import STATUSES, device_of_id, fail_allocation, fail_next, raw_id
 
 from hexapla_native_trainer.adapter import load_adapter, load_moments
-from hexapla_native_trainer.checkpoint import prepare_output, save
-from hexapla_native_trainer.devices import Choice
+from hexapla_native_trainer.devices import Choice, Place
 from hexapla_native_trainer.fields import Fields
 from hexapla_native_trainer.model import Config
 from hexapla_native_trainer.probe import Scenario, Seen, live_bytes, load_training, take_train
@@ -91,17 +91,15 @@ def _busy(choice: Choice) -> None:
 
     with choice.open(memory_limit=LIMIT, pressure_hook=hook) as context:
         inside.append(context)
-        try:
+        with suppress(Error):  # what the hook met is asked for
             zeros(context, [524288]).close()
-        except Error:
-            pass  # what the hook met is asked for
         inside.clear()  # the context holds the hook: no cycle through core may remain
     if errors:
         raise errors[0]
 
 
 def _device(choice: Choice) -> None:
-    choice.open(device="cpu:x").close()
+    choice.open(device="cuda:255").close()
 
 
 def _no_gradient(choice: Choice) -> None:
@@ -175,7 +173,7 @@ def fail_an_allocation(choice: Choice, parameters: Fields) -> Seen:
     parameters.end()
     name = "HXP_OK"
     with choice.open() as context, Scope() as scope:
-        training = load_training(job, context, scope)
+        training = load_training(job, Place(context, scope))
         update = training.start + 1
         before, injected = live_bytes(), context.memory().injected_failures
         fail_allocation(context, nth, bool(persistent))
@@ -193,15 +191,14 @@ def write_fails(choice: Choice, parameters: Fields) -> Seen:
     parameters.end()
     name = "HXP_OK"
     with choice.open() as context, Scope() as scope:
-        training = load_training(job, context, scope)
+        training = load_training(job, Place(context, scope))
         first, second = training.start + 1, training.start + 2
-        prepare_output(job.output, [first, second])
+        training.checkpoints.prepare([first, second])
 
         def update_and_save(update: int) -> Path:
             updates = training.updates
             updates.run(update, training.records_of(update)[1], "explicit")
-            config, digest = training.adapter_config, job.spec_digest
-            return save(job.output, update, updates.adapter, updates.moments, config, digest)
+            return training.checkpoints.save(update, updates.adapter, updates.moments)
 
         written = update_and_save(first)
         handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -221,8 +218,8 @@ def write_fails(choice: Choice, parameters: Fields) -> Seen:
 def _loads(folder: str, config: Config, job: Job, context: Context) -> int:
     try:
         with Scope() as scope:
-            load_adapter(folder, config, job.spec, context, scope)
-            load_moments(folder, config, job.spec, job.spec_digest, context, scope)
+            load_adapter(folder, config, job.spec, Place(context, scope))
+            load_moments(folder, config, job.spec, job.spec_digest, Place(context, scope))
     except (Error, Refusal):
         return 0
     return 1

@@ -10,7 +10,7 @@ from hexapla_native import Error, Scope, process_memory, zeros
 from hexapla_native.testing import fail_allocation
 
 from hexapla_native_trainer.batch import micro_batches
-from hexapla_native_trainer.devices import Choice
+from hexapla_native_trainer.devices import Choice, Place
 from hexapla_native_trainer.fields import Fields
 from hexapla_native_trainer.probe import Scenario, Seen, live_bytes, load_training, take_train
 from hexapla_native_trainer.temporaries import lose
@@ -91,7 +91,7 @@ def caught_errors(choice: Choice, parameters: Fields) -> Seen:
     parameters.end()
     difference = failed_turn = 0
     with choice.open() as context, Scope() as scope:
-        training = load_training(job, context, scope)
+        training = load_training(job, Place(context, scope))
         updates = training.updates
         records = training.records_of(training.start + 1)[1]
         batch = next(micro_batches(records, job.spec.micro_batch))
@@ -115,14 +115,14 @@ def scope(choice: Choice, parameters: Fields) -> Seen:
     parameters.end()
     difference = 0
     with choice.open() as context, Scope() as kept:
-        training = load_training(job, context, kept)
+        training = load_training(job, Place(context, kept))
         records = training.records_of(training.start + 1)[1]
         for _ in range(turns):
             before = live_bytes()
             with Scope() as temporaries:
-                training.state(context, temporaries).run(training.start + 1, records, "explicit")
+                training.state(Place(context, temporaries)).run(training.start + 1, records, "explicit")
             difference = _larger(difference, live_bytes() - before)
-    return {"turns": turns, "difference_bytes": difference}
+    return {"turns": turns, "failed_turn": 0, "difference_bytes": difference}
 
 
 def _larger(a: int, b: int) -> int:

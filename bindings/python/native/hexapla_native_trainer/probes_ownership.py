@@ -1,4 +1,6 @@
-"""Probe scenarios of ownership: shares given back in every order, twice, elsewhere, and while they are used."""
+"""Probe scenarios of ownership: shares given back in every order, twice, elsewhere, and while they are
+used.
+"""
 
 from __future__ import annotations
 
@@ -127,7 +129,7 @@ def close_race(choice: Choice, parameters: Fields) -> Seen:
     statuses, wrong = Statuses(), 0
     ones = np.ones(1024, np.float32)
     with choice.open() as context:
-        for _ in range(rounds):
+        for number in range(rounds):
             held = tensor(context, ones)
             start = threading.Barrier(2)
             found: list[bool] = []
@@ -144,7 +146,8 @@ def close_race(choice: Choice, parameters: Fields) -> Seen:
                 start.wait()
                 held.close()
 
-            run_tasks([read, close])
+            # Whoever meets the barrier last goes first: take turns at it.
+            run_tasks([read, close] if number % 2 else [close, read])
             wrong += found != [True]
     return {"rounds": rounds, "wrong": wrong, "statuses": str(statuses)}
 

@@ -8,7 +8,7 @@ import time
 
 from hexapla_native import Error, Gate, Scope, zeros
 
-from hexapla_native_trainer.devices import Choice
+from hexapla_native_trainer.devices import Choice, Place
 from hexapla_native_trainer.fields import Fields
 from hexapla_native_trainer.probe import Scenario, Seen, load_training, run_tasks, take_train
 from hexapla_native_trainer.train import Job
@@ -85,7 +85,7 @@ def _trace(choice: Choice, job: Job, updates: int) -> list[object]:
     """Losses and norms of the first updates, and the adapter's digest behind them."""
     trace: list[object] = []
     with choice.open() as context, Scope() as scope:
-        training = load_training(job, context, scope)
+        training = load_training(job, Place(context, scope))
         for update in range(training.start + 1, training.start + updates + 1):
             step = training.updates.run(update, training.records_of(update)[1], job.release)
             trace += [step.loss.hex(), step.norm.hex()]

@@ -1,4 +1,6 @@
-"""How a request ends otherwise than in `done`. Separate so that every stage can raise these and only main answers them."""
+"""How a request ends otherwise than in `done`. Separate so that every stage can raise these and only main
+answers them.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Records to ids and labels (SPEC "Rendering"), and the `render` request. Separate from batches: a record's ids follow from
-the record, the template and the length alone.
+"""Records to ids and labels (SPEC "Rendering"), and the `render` request. Separate from batches: a
+record's ids follow from the record, the template and the length alone.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def answer_render(fields: Fields, events: Events) -> None:
     rejected: Counter[str] = Counter()
     accepted = markers = 0
     with tokenizer:
-        for record in read_records(path):
+        for record in list(read_records(path)):  # a file that is refused is refused before its first event
             markers += renderer.has_marker(record)
             rendered = renderer.render(record)
             if isinstance(rendered, str):

@@ -1,4 +1,6 @@
-"""Requests in: lines of stdin, read by a thread of its own, so that the end of stdin is seen while a run goes on."""
+"""Requests in: lines of stdin, read by a thread of its own, so that the end of stdin is seen while a run
+goes on.
+"""
 
 from __future__ import annotations
 

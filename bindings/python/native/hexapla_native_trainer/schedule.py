@@ -1,5 +1,6 @@
-"""On which thread an update runs. `pinned`: on the caller's. `migrating`: each on a thread of its own, which then stays in a
-blocking native call until eight updates later have begun, so that no thread runs two.
+"""On which thread an update runs. `pinned`: on the caller's. `migrating`: each on a thread of its own,
+which then stays in a blocking native call until eight updates later have begun, so that no thread runs
+two.
 """
 
 from __future__ import annotations

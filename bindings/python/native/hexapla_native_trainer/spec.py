@@ -1,5 +1,5 @@
-"""The specification of a run, checked key by key. No value has a default. Separate from the schedule's use: here stands
-also η(k), since it follows from the keys alone.
+"""The specification of a run, checked key by key. No value has a default. Separate from the schedule's
+use: here stands also η(k), since it follows from the keys alone.
 """
 
 from __future__ import annotations

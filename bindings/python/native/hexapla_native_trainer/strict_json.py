@@ -1,5 +1,5 @@
-"""JSON as the protocol wants it read. Separate because Python's reader accepts what the protocol refuses: duplicate keys,
-lone surrogates, numbers past f64, NaN, nesting without end.
+"""JSON as the protocol wants it read. Separate because Python's reader accepts what the protocol refuses:
+duplicate keys, lone surrogates, numbers past f64, NaN, nesting without end.
 """
 
 from __future__ import annotations

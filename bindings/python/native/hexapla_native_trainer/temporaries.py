@@ -1,5 +1,6 @@
-"""How a micro-batch's temporaries go: `explicit`, closed together, or `collector`, lost in a reference cycle until Python's
-collector finds them. Separate because every stage that computes needs it, and none cares which.
+"""How a micro-batch's temporaries go: `explicit`, closed together, or `collector`, lost in a reference
+cycle until Python's collector finds them. Separate because every stage that computes needs it, and none
+cares which.
 """
 
 from __future__ import annotations

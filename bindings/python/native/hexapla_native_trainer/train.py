@@ -1,4 +1,6 @@
-"""The `train` request: data, evaluations, updates, checkpoints in SPEC's order. Separate from the update itself."""
+"""The `train` request: data, evaluations, updates, checkpoints in SPEC's order. Separate from the update
+itself.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hexapla_native import Context, Error, Scope, process_memory
+from hexapla_native import Error, Scope, process_memory
 
 from hexapla_native_trainer.adapter import load_adapter, load_moments, new_moments, read_adapter_config
 from hexapla_native_trainer.batch import batch_digest
-from hexapla_native_trainer.checkpoint import prepare_output, save
-from hexapla_native_trainer.devices import take_context
-from hexapla_native_trainer.evaluate import evaluate
+from hexapla_native_trainer.checkpoint import Checkpoints
+from hexapla_native_trainer.devices import Place, take_context
+from hexapla_native_trainer.evaluate import Evaluator
 from hexapla_native_trainer.events import Events, with_bits
 from hexapla_native_trainer.fields import Fields
 from hexapla_native_trainer.model import Model, load_model
@@ -75,27 +77,28 @@ def render_both(job: Job) -> tuple[Rendering, Rendering]:
 
 
 class Training:
-    """A run on a context: what it loaded, and its next update. `scope` owns all of it."""
+    """A run on a context: what it loaded, and its next update. The place owns all of it."""
 
-    def __init__(self, job: Job, context: Context, scope: Scope, records: list[Rendered]) -> None:
+    def __init__(self, job: Job, place: Place, records: list[Rendered]) -> None:
         self.job = job
-        self.adapter_config = read_adapter_config(job.adapter, job.spec)
-        self.model: Model = load_model(job.model, context, scope)
+        adapter_config = read_adapter_config(job.adapter, job.spec)
+        self.checkpoints = Checkpoints(job.output, adapter_config, job.spec_digest)
+        self.model: Model = load_model(job.model, place)
         self.start = 0
-        self.updates = self.state(context, scope)
+        self.updates = self.state(place)
         self._records = records
         self._order = Order(len(records), job.spec.seed, job.spec.batch)
 
-    def state(self, context: Context, scope: Scope) -> Updates:
+    def state(self, place: Place) -> Updates:
         """Adapter, moments and gradients as the run begins with them; sets `start`."""
         job, config = self.job, self.model.config
-        adapter = load_adapter(job.resume_from or job.adapter, config, job.spec, context, scope)
+        adapter = load_adapter(job.resume_from or job.adapter, config, job.spec, place)
         if job.resume_from is None:
-            moments = new_moments(adapter, context, scope)
+            moments = new_moments(adapter, place)
         else:
             said = job.spec_digest
-            moments, self.start = load_moments(job.resume_from, config, job.spec, said, context, scope)
-        return Updates(context, self.model, adapter, moments, job.spec, scope)
+            moments, self.start = load_moments(job.resume_from, config, job.spec, said, place)
+        return Updates(place, self.model, adapter, moments, job.spec)
 
     def records_of(self, update: int) -> tuple[int, list[Rendered]]:
         """(epoch, records) of an update."""
@@ -122,8 +125,8 @@ class Training:
         )
 
     def save(self, update: int, events: Events) -> None:
-        job, adapter, moments = self.job, self.updates.adapter, self.updates.moments
-        path = save(job.output, update, adapter, moments, self.adapter_config, job.spec_digest)
+        adapter, moments = self.updates.adapter, self.updates.moments
+        path = self.checkpoints.save(update, adapter, moments)
         events.send(
             "checkpoint",
             step=update,
@@ -139,10 +142,10 @@ def answer_train(fields: Fields, events: Events, ended: Callable[[], bool]) -> N
     job = take_job(fields)
     train, heldout = render_both(job)
     with choice.open() as context, Scope() as scope:
-        training = Training(job, context, scope, train.accepted)
+        training = Training(job, Place(context, scope), train.accepted)
         last = last_update(job, training.start)
         saves = [k for k in range(training.start + 1, last + 1) if saves_at(job.spec, k, last)]
-        prepare_output(job.output, saves)
+        training.checkpoints.prepare(saves)
         send_data(train, heldout, events)
         reached = follow(training, last, heldout.accepted, events, ended)
         peak = context.memory().peak_bytes
@@ -188,13 +191,13 @@ def follow(
     training: Training, last: int, heldout: list[Rendered], events: Events, ended: Callable[[], bool]
 ) -> int:
     """Every update up to the last, or to the end of stdin; the update reached."""
-    job, spec, model = training.job, training.job.spec, training.model
-    adapter = training.updates.adapter
+    job, spec = training.job, training.job.spec
+    evaluator = Evaluator(training.model, training.updates.adapter, heldout, spec, job.release)
     schedule = schedule_of(job.schedule)
     try:
         if job.resume_from is None:
             with At("update 0"):
-                evaluate(0, model, adapter, heldout, spec, job.release, events)
+                evaluator.run(0, events)
         for update in range(training.start + 1, last + 1):
             if ended():
                 return update - 1
@@ -202,7 +205,7 @@ def follow(
             def step(update: int = update) -> None:
                 training.update(update, events)
                 if update % spec.evaluate_every == 0 or update == spec.updates:
-                    evaluate(update, model, adapter, heldout, spec, job.release, events)
+                    evaluator.run(update, events)
                 if saves_at(spec, update, last):
                     training.save(update, events)
 

@@ -1,4 +1,6 @@
-"""One update: forward, backward, norm, clip, AdamW. Separate from the run around it, since probes make updates too."""
+"""One update: forward, backward, norm, clip, AdamW. Separate from the run around it, since probes make
+updates too.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from hexapla_native import Context, Scope, Tape, Tensor, adamw_step, gradient_clip, gradient_norm, zeros
+from hexapla_native import Tape, Tensor, adamw_step, gradient_clip, gradient_norm, zeros
 
 from hexapla_native_trainer.adapter import Adapter, Moments, watch_all
 from hexapla_native_trainer.batch import MicroBatch, micro_batches
+from hexapla_native_trainer.devices import Place
 from hexapla_native_trainer.forward import Forward
 from hexapla_native_trainer.model import Model
 from hexapla_native_trainer.refusal import Refusal
@@ -49,12 +52,10 @@ def record_sums(nll: Tensor, labels: Sequence[int]) -> list[float]:
 class Updates:
     """The state that updates change. One tape for the run; gradients are bound to it once."""
 
-    def __init__(
-        self, context: Context, model: Model, adapter: Adapter, moments: Moments, spec: Spec, scope: Scope
-    ) -> None:
-        self.context, self.adapter, self.moments = context, adapter, moments
-        self.tape = scope.keep(Tape(context))
-        self.gradients = watch_all(adapter, self.tape, context, scope)
+    def __init__(self, place: Place, model: Model, adapter: Adapter, moments: Moments, spec: Spec) -> None:
+        self.context, self.adapter, self.moments = place.context, adapter, moments
+        self.tape = place.scope.keep(Tape(place.context))
+        self.gradients = watch_all(adapter, self.tape, place)
         self._spec = spec
         self.forward = Forward(model, adapter)
 
