@@ -229,7 +229,10 @@ def _repeat(arguments: argparse.Namespace, found: list[Found], name: str, level:
     """The command that reruns just one implementation at one level, on the same inputs."""
     folder = next(each.folder for each in found if each.name == name)
     own = name in {each.name for each in find([], Places.find(), "all")}
-    words = ["hexapla", "conform", "--binding", name if own else str(folder.resolve()), "--level", level]
+    beside = next(each.beside for each in all_levels() if each.name == level)
+    words = ["hexapla", "conform", "--binding", name if own else str(folder.resolve())]
+    words += [word for other in beside if other != name for word in ("--binding", other)]
+    words += ["--level", level]
     for word in ("spec", "corpus", "tokenizer", "model", "device", "threads", "references"):
         value = getattr(arguments, word)
         default = {"spec": "tiny", "device": "cpu:0", "threads": 1, "references": "all"}.get(word)

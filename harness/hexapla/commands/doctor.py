@@ -67,7 +67,7 @@ def doctor(arguments: argparse.Namespace) -> int:
     for package, mib in packages.items():
         print(f"a run will provision {package} by pip: {mib} MiB in {places.cache / 'toolchains'}")
     print(
-        f"disk: {disk['provisioned_mib']} MiB to provision ({disk['free_mib_at_cache']:,} free at the cache), "
+        f"disk: {disk['provisioned_mib']} MiB to provision ({disk['free_mib_at_cache']:,} free there), "
         f"{_BUILD_MIB} MiB to build and {_RUN_MIB} MiB a run ({disk['free_mib_at_build']:,} free)"
     )
     for name, problem in problems.items():

@@ -86,7 +86,8 @@ def _records(folder: Path) -> dict[str, dict[str, Any]]:
 def _lines(summary: dict[str, Any]) -> list[str]:
     lines = []
     for name, account in summary["records"].items():
-        rejected = ", ".join(f"{reason} {count}" for reason, count in account["rejected"].items()) or "none"
+        counts = sorted(account["rejected"].items())
+        rejected = ", ".join(f"{reason} {count}" for reason, count in counts) or "none"
         lines.append(
             f"{name}: {account['accepted']} records accepted, rejected: {rejected}, "
             f"with control tokens as text: {account['markers']}"

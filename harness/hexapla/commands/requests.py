@@ -74,8 +74,8 @@ def read_request(words: str) -> dict[str, Any]:
 def named_request(name: str, inputs: Inputs, choice: ContextChoice, folder: Path) -> dict[str, Any]:
     """The request of that name over a run's inputs, as the levels send it; outputs go below `folder`."""
     spec = inputs.spec
-    context = {"device": choice.device, "threads": choice.threads, "memory_limit": 0, "spill": False}
-    context["ledger"] = str(folder / "ledger.bin")
+    limits = {"memory_limit": 0, "spill": False, "ledger": None}
+    context = {"device": choice.device, "threads": choice.threads, **limits}
     model = {"model": str(inputs.model)}
     texts = {**model, "tokenizer": str(inputs.tokenizer), "heldout": str(inputs.heldout)}
     keys: dict[str, Any] = {

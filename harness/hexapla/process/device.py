@@ -104,6 +104,7 @@ class DeviceWatch:
         self._start_bytes = gauge.used_bytes()
         self._start_holders = frozenset(gauge.holders() or ())
         self._running: dict[int, set[int]] = {}
+        self._claimed: set[int] = set()
         self._blamed: set[int] = set()
 
     def enter(self, session: int) -> None:
@@ -113,11 +114,13 @@ class DeviceWatch:
     def ending(self, session: int) -> None:
         """It will be told to end: who it brought can be seen for the last time."""
         self._running[session] = _brood(session)
+        self._claimed |= self._running[session]
 
     def leave(self, session: int, seconds: float) -> str:
         """It has ended; what it left held after `seconds`, in words."""
         brought = self._running.pop(session, set())
-        words, held = self._wait(seconds, brought if self._running else None, frozenset(self._blamed))
+        ignored = (self._claimed - brought) | self._blamed
+        words, held = self._wait(seconds, brought if self._running else None, ignored)
         self._blamed |= held
         return words
 
@@ -134,7 +137,7 @@ class DeviceWatch:
     def _above_start(self, brought: Set[int] | None, ignored: Set[int]) -> tuple[str, Set[int]]:
         """What is held beyond the start by no running trainer, in words, and by whom.
 
-        brought: nobody else counts, unless it is None. ignored: who was blamed before. Where the device
+        brought: nobody else counts, unless it is None. ignored: whom another answers for. Where the device
         does not say who holds it, nothing can be told while any trainer runs.
         """
         used = self._gauge.used_bytes()
