@@ -91,6 +91,10 @@ class Session:
         assert self.hello is not None
         return self.hello
 
+    def ledger_of(self, request_id: str) -> Path:
+        """Where the context of a request keeps its ledger, whether or not it made one."""
+        return self._launch.results / "ledger" / self.name / f"{request_id}.bin"
+
     def close(self) -> Bye | None:
         """Say bye to a running process and check how it ends; None when none runs. Raises TrainerFailure."""
         trainer, self._trainer = self._trainer, None
@@ -134,7 +138,7 @@ class Session:
     def _context(self, request_id: str) -> dict[str, Any]:
         ledger: Path | None = None
         if self.hello is not None and "ledger" in self.hello.capabilities:
-            ledger = self._launch.results / "ledger" / self.name / f"{request_id}.bin"
+            ledger = self.ledger_of(request_id)
             ledger.parent.mkdir(parents=True, exist_ok=True)
         return {
             "device": self._choice.device,

@@ -32,6 +32,7 @@ class Leg:
     resume_from: Path | None = None
     stop_after: int | None = None
     schedule: str = "pinned"
+    release: str = "explicit"
     context: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -84,6 +85,7 @@ def train(
         "resume_from": str(leg.resume_from) if leg.resume_from else None,
         "stop_after": leg.stop_after,
         "schedule": leg.schedule,
+        "release": leg.release,
     }
     answer = session.ask("train", leg.name, heard=heard, context=leg.context, **keys)
     run = Trajectory.from_parsed(session.name, [*answer.events, answer.end], leg.updates)
