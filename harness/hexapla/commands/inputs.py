@@ -16,8 +16,10 @@ from hexapla.levels.level import Inputs
 from hexapla.spec import Spec, load_spec
 from hexapla.toolchains import Places
 
-# `rendering` goes through the whole embedded corpus, at a length that cuts few of its records.
+# `rendering` always goes through the whole embedded corpus, and through a given one beside it, at lengths
+# that cut few records: at micro's 64 ids most real rows would be rejected before anything was compared.
 _EMBEDDED_RENDER_LENGTH = 256
+_CORPUS_RENDER_LENGTH = 1024
 
 
 class UsageError(Exception):
@@ -52,19 +54,19 @@ def prepare(arguments: argparse.Namespace, places: Places, work: Path) -> Inputs
         make_initial_adapter(model, spec.values, adapter)
     except ValueError as error:
         raise UsageError(str(error)) from None
+    records = embedded / "records"
+    render_files = {
+        f"{name}-{part}": records / name / f"{part}.jsonl"
+        for name in ("tiny", "micro")
+        for part in ("train", "heldout")
+    }
     if arguments.corpus is not None:
         train, heldout = _corpus(arguments.corpus, places, spec)
-        render_files = {"train": train, "heldout": heldout}
-        render_length = int(spec["length"])
+        render_files = {"train": train, "heldout": heldout, **render_files}
+        render_length = max(int(spec["length"]), _CORPUS_RENDER_LENGTH)
     else:
-        records = embedded / "records"
         shape = "micro" if spec.name == "micro" else "tiny"
         train, heldout = records / shape / "train.jsonl", records / shape / "heldout.jsonl"
-        render_files = {
-            f"{name}-{part}": records / name / f"{part}.jsonl"
-            for name in ("tiny", "micro")
-            for part in ("train", "heldout")
-        }
         render_length = max(int(spec["length"]), _EMBEDDED_RENDER_LENGTH)
     return Inputs(
         spec=spec,
