@@ -53,6 +53,24 @@ def lint(session: nox.Session) -> None:
 
 
 @nox.session
+def zoo(session: nox.Session) -> None:
+    """The harness proves that it can fail: its fakes twenty times in a row, with counts."""
+    install(session, "test")
+    env = {"HEXAPLA_ZOO_REPEAT": "20"}
+    session.run("pytest", "-q", "tests/harness/test_zoo.py", *session.posargs, env=env)
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Hypothesis on the harness's readers, some minutes long."""
+    install(session, "test")
+    session.run(
+        *("pytest", "-q", "--hypothesis-profile", "fuzz", "--timeout", "1800"),
+        *("tests/harness/test_fuzz.py", *session.posargs),
+    )
+
+
+@nox.session
 def doctor(session: nox.Session) -> None:
     """The tools found on this machine, and who needs them."""
     install(session, "build")

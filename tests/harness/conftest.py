@@ -14,6 +14,10 @@ import pytest
 from fake_device import FakeDeviceGauge
 from fake_types import FAKES, MakeBinding, MakeTrainer
 from hexapla.process import DeviceWatch, Launch, Limits, Trainer
+from hypothesis import settings
+
+settings.register_profile("fuzz", max_examples=5000, deadline=None)
+settings.register_profile("default", max_examples=100, deadline=None)
 
 
 @pytest.fixture
