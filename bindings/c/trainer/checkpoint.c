@@ -73,6 +73,18 @@ bool optimizer_digest(const state *st, arena *memory, char out[65], failure *f) 
   return check(f, hxp_tensor_digest(optimizer_tensors(st, memory), (uint64_t)st->a.count * 2, out, 65, &error), &error, "optimizer");
 }
 
+bool output_make(const char *path, arena *memory, failure *f) {
+  char *copy = arena_copy(memory, path, strlen(path));
+  for (char *at = copy + 1;; at++) {
+    char kept = *at;
+    if (kept != '/' && kept != 0) continue;
+    *at = 0;
+    if (mkdir(copy, 0777) != 0 && errno != EEXIST) return fail(f, "io", copy, "%s", strerror(errno));
+    *at = kept;
+    if (kept == 0) return true;
+  }
+}
+
 const char *checkpoint_path(const char *output, int64_t update, arena *memory) {
   return arena_format(memory, "%s/checkpoint-%06lld", output, (long long)update);
 }

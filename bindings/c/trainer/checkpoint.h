@@ -22,6 +22,9 @@ bool adapter_digest(const state *st, char out[65], failure *f);
 /** exp_avg, then exp_avg_sq, of each tensor in adapter order. */
 bool optimizer_digest(const state *st, arena *memory, char out[65], failure *f);
 
+/** Make every folder of a path that is not there. */
+bool output_make(const char *path, arena *memory, failure *f);
+
 /** `output`/checkpoint-<update, 6 digits> */
 const char *checkpoint_path(const char *output, int64_t update, arena *memory);
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "probe.h"
@@ -201,8 +200,7 @@ bool probe_write_fails(probe *p, failure *f) {
   session run;
   scope s = {0}, again = {0};
   if (train == NULL || !parameter(p, "limit_bytes", 1, &limit, f) || !probe_context(p, &context, f)) return false;
-  bool good = session_open(train, context, p->r->memory, &s, &run, f);
-  if (good) mkdir(run.output, 0777);
+  bool good = session_open(train, context, p->r->memory, &s, &run, f) && output_make(run.output, p->r->memory, f);
   if (good && save_update(&run, 1, p->r->memory, f)) {
     struct rlimit before, tight;
     failure caught = {.status = "HXP_OK"};

@@ -134,14 +134,12 @@ bool probe_scope(probe *p, failure *f) {
 }
 
 bool probe_fail_allocation(probe *p, failure *f) {
-  int64_t nth, size, epoch;
-  const json *train = parameter_train(p, f), *persistent = json_get(p->parameters, "persistent");
+  int64_t nth, persistent, size, epoch;
+  const json *train = parameter_train(p, f);
   hxp_context context;
   session run;
   scope s = {0};
-  if (train == NULL || !parameter(p, "nth", 1, &nth, f)) return false;
-  if (persistent == NULL || (persistent->type != JSON_TRUE && persistent->type != JSON_FALSE))
-    return fail(f, "request", "parameters", "persistent must be true or false");
+  if (train == NULL || !parameter(p, "nth", 1, &nth, f) || !parameter(p, "persistent", 0, &persistent, f)) return false;
   if (!probe_context(p, &context, f)) return false;
   bool good = session_open(train, context, p->r->memory, &s, &run, f);
   if (good) {
@@ -149,7 +147,7 @@ bool probe_fail_allocation(probe *p, failure *f) {
     failure caught = {.status = "HXP_OK"};
     const rendered **items = update_records(&run.r.plan, run.train, run.train_count, 1, p->r->memory, &size, &epoch);
     int64_t before = live_bytes(context);
-    hxp_context_fail_allocation(context, (uint64_t)nth, persistent->type == JSON_TRUE, NULL);
+    hxp_context_fail_allocation(context, (uint64_t)nth, persistent != 0, NULL);
     update(&run.r, items, size, 1, &done, &caught);
     hxp_context_fail_allocation(context, 0, 0, NULL);
     hxp_memory account;

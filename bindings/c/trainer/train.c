@@ -1,6 +1,5 @@
 #include "train.h"
 
-#include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -44,22 +43,9 @@ typedef struct course {
 
 static bool saves(const course *c, int64_t k) { return k % c->run->r.plan.save_every == 0 || k == c->run->r.plan.updates || k == c->stop; }
 
-/* Create every folder of a path that is not there. */
-static bool make_folders(const char *path, arena *memory, failure *f) {
-  char *copy = arena_copy(memory, path, strlen(path));
-  for (char *at = copy + 1;; at++) {
-    char kept = *at;
-    if (kept != '/' && kept != 0) continue;
-    *at = 0;
-    if (mkdir(copy, 0777) != 0 && errno != EEXIST) return fail(f, "io", copy, "%s", strerror(errno));
-    *at = kept;
-    if (kept == 0) return true;
-  }
-}
-
 static bool prepare_output(const course *c, failure *f) {
   const session *run = c->run;
-  if (!make_folders(run->output, c->r->memory, f)) return false;
+  if (!output_make(run->output, c->r->memory, f)) return false;
   for (int64_t k = run->start + 1; k <= c->stop; k++) {
     if (!saves(c, k)) continue;
     arena host = {0};
