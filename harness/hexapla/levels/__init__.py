@@ -6,11 +6,14 @@ A failed level blocks those that stand on it (each level's `stands_on`): `loadin
 
 from hexapla.levels.abi import Abi
 from hexapla.levels.checkpoint import CheckpointLevel
-from hexapla.levels.later import Errors, Memory, Ownership, Threads
+from hexapla.levels.errors import Errors
 from hexapla.levels.level import AnyLevel
 from hexapla.levels.loading import Loading
+from hexapla.levels.memory import Memory
 from hexapla.levels.operators import Operators
+from hexapla.levels.ownership import Ownership
 from hexapla.levels.rendering import Rendering
+from hexapla.levels.threads import ThreadsLevel
 from hexapla.levels.trajectory import TrajectoryLevel
 from hexapla.levels.untrained import UntrainedLevel
 
@@ -25,7 +28,7 @@ def all_levels() -> list[AnyLevel]:
         UntrainedLevel(),
         TrajectoryLevel(),
         CheckpointLevel(),
-        Threads(),
+        ThreadsLevel(),
         Memory(),
         Ownership(),
         Errors(),

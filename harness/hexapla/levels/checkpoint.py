@@ -148,7 +148,7 @@ def _evaluate(session: Session, inputs: Inputs, spec: Spec, adapter: Path, other
     return evaluation
 
 
-def _after(run: Trajectory, stop: int) -> Trajectory:
+def after(run: Trajectory, stop: int) -> Trajectory:
     """The part of a run behind update `stop`."""
     return replace(
         run,
@@ -172,7 +172,7 @@ def _interruption(name: str, saved: Saved, stop: int) -> Iterator[Problem]:
     )
     for part, run, words in (
         (before, saved.stopped, f"stopped at update {stop}"),
-        (_after(saved.whole, stop), saved.resumed, f"resumed from its own checkpoint at update {stop}"),
+        (after(saved.whole, stop), saved.resumed, f"resumed from its own checkpoint at update {stop}"),
     ):
         verdict = judge(
             replace(run, implementation=f"{name} {words}"),
@@ -193,7 +193,7 @@ def _foreign(name: str, saved: Saved, stacks: Mapping[str, str], stop: int) -> I
         bits = same_core(name, other, stacks)
         verdict = judge(
             replace(run, implementation=f"{name} resumed from {other}'s checkpoint"),
-            replace(_after(saved.whole, stop), implementation=f"{name} uninterrupted"),
+            replace(after(saved.whole, stop), implementation=f"{name} uninterrupted"),
             Yardsticks(load_bounds(SAME_CORE if bits else PAIRED)),
             bits=bits,
         )

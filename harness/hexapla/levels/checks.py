@@ -124,11 +124,14 @@ class Probed:
 
 
 def probe(
-    session: Session, scenario: str, context: Mapping[str, Any] | None = None, **parameters: Any
+    session: Session,
+    scenario: str,
+    parameters: Mapping[str, Any] | None = None,
+    context: Mapping[str, Any] | None = None,
 ) -> Probed:
     """Have one scenario of docs/probes.md played. `context`: keys in which it is not the run's choice."""
     answer = session.ask(
-        "probe", f"probe-{scenario}", context=context, scenario=scenario, parameters=parameters
+        "probe", f"probe-{scenario}", context=context, scenario=scenario, parameters=dict(parameters or {})
     )
     event = answer.events[0]
     assert isinstance(event, Probe)  # protocol.order saw to it

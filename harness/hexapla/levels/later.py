@@ -27,21 +27,6 @@ class _Later(Level[None]):
         return {}
 
 
-class Threads(_Later):
-    name: ClassVar[str] = "threads"
-    stands_on: ClassVar[tuple[str, ...]] = ("trajectory",)
-
-
 class Memory(_Later):
     name: ClassVar[str] = "memory"
     stands_on: ClassVar[tuple[str, ...]] = ("operators",)
-
-
-class Ownership(_Later):
-    name: ClassVar[str] = "ownership"
-    stands_on: ClassVar[tuple[str, ...]] = ("abi",)
-
-
-class Errors(_Later):
-    name: ClassVar[str] = "errors"
-    stands_on: ClassVar[tuple[str, ...]] = ("abi",)

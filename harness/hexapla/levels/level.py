@@ -62,6 +62,8 @@ class Level(ABC, Generic[Observed]):
     stands_on: ClassVar[tuple[str, ...]] = ()
     built: ClassVar[bool] = True
     rounds: ClassVar[int] = 1
+    beside: ClassVar[tuple[str, ...]] = ()
+    """Implementations that must run too, for one alone to be judged."""
 
     @abstractmethod
     def observe(self, session: Session, inputs: Inputs) -> Observed:
