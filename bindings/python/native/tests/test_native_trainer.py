@@ -163,3 +163,13 @@ def test_order_has_the_specifications_check_values(train: dict[str, Any]):
     assert shuffled(10, 1, 1) == [1, 6, 3, 2, 4, 5, 9, 8, 0, 7]
     tiny = parse_spec({**train["spec"], "updates": 60, "warmup_updates": 2})
     assert tiny.learning_rate_at(1).hex() == float.fromhex("0x1.0624dep-10").hex()
+
+
+def test_collector_run_under_a_limit_ends_well(talk: Talk, train: dict[str, Any], tmp_path: Path):
+    """Lost temporaries pile up to the limit; without the hook the run ends in HXP_OUT_OF_MEMORY."""
+    limited = {**CONTEXT, "memory_limit": 16 << 20}
+    keys = {**train, "output": str(tmp_path / "out"), "release": "collector", "context": limited}
+    events, status = talk(request("train", **keys))
+    (done,) = of(events, "done")
+    assert done["device_bytes_peak"] <= 16 << 20
+    assert done["handles_live"] == status == 0
