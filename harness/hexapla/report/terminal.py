@@ -28,9 +28,13 @@ _SHORT = {
     Outcome.EXPECTED_FAIL: "xfail",
     Outcome.UNEXPECTED_PASS: "xpass",
     Outcome.NOT_APPLICABLE: "n/a",
-    Outcome.TIMED_OUT: "timeout",
+    Outcome.TIMED_OUT: "time",
+    Outcome.SKIPPED: "skip",
+    Outcome.BLOCKED: "block",
+    Outcome.CRASHED: "crash",
+    Outcome.UNKNOWN: "unkn.",
 }
-"""For a window that is too narrow for the words in full."""
+"""For a window too narrow for the words in full: six cells at most, so that nine columns fit in eighty."""
 
 _COLUMN = 19
 """Cells that the longest outcome needs, sign and padding with it."""
