@@ -88,7 +88,7 @@ C_MUTANTS = [
         "p->m->shape.epsilon",
         "1e-5",
         "untrained",
-        rf"{RECORD} of the held-out file: NLL .*, not .*at most by .*bound 2e-06",
+        r"record micro-heldout-\S+ of the held-out file: NLL .*, not .*at most by .*bound 2e-06",
     ),
     Mutant(
         "newline",
@@ -154,7 +154,7 @@ OTHER_MUTANTS = [
         'epsilon=config.real("rms_norm_eps", values.get("rms_norm_eps")),',
         "epsilon=1e-5,",
         "untrained",
-        rf"{RECORD} of the held-out file: NLL .*, not .*bound 2e-06",
+        r"record micro-heldout-\S+ of the held-out file: NLL .*, not .*bound 2e-06",
     ),
     Mutant(
         "label-mask",

@@ -25,6 +25,7 @@ def test_good_crashing_hanging_and_lying(tmp_path: Path, binding: MakeBinding) -
     """One bad neighbour must not cost another its result."""
     for fake in ("oracle", "crash", "hang", "not_json"):
         binding(fake, name="good" if fake == "oracle" else "", silence_s=1.0 if fake == "hang" else 20.0)
+    binding("changed", name="lying", words="label_mask")
     folder = tmp_path / "bindings"
     status, lines = conform(tmp_path / "run", "--binding", str(folder), "--level", "rendering")
     assert status == 1
@@ -33,6 +34,8 @@ def test_good_crashing_hanging_and_lying(tmp_path: Path, binding: MakeBinding) -
     assert lines["crash", "rendering"].outcome is Outcome.CRASHED
     assert lines["hang", "rendering"].outcome is Outcome.TIMED_OUT
     assert lines["not-json", "rendering"].outcome is Outcome.FAIL
+    assert lines["lying", "rendering"].outcome is Outcome.FAIL
+    assert "label flag" in lines["lying", "rendering"].reason
     for name, reason in (("crash", "signal"), ("hang", "silence"), ("not-json", "not_json")):
         line = lines[name, "rendering"]
         assert line.reason.startswith(f"{reason}: {name}: ")
@@ -48,7 +51,11 @@ FAULTS = [
         r"changed renders .* than oracle: tiny-train, record .*: ids part at position",
     ),
     ("label_mask", "rendering", r"label flag 0, not 1, at position \d+"),
-    ("epsilon", "untrained", r"changed parts from oracle: record 0 of the held-out file: NLL .*bound 2e-06"),
+    (
+        "epsilon",
+        "untrained",
+        r"changed parts from oracle: record micro-\S+ of the held-out file: NLL .*bound 2e-06",
+    ),
     ("lora_scale", "trajectory", r"update 1: gradient norm differs by 1 relative"),
     ("order_seed", "trajectory", r"update 1: batch digest"),
     ("flat_evaluation", "trajectory", r"update 4: held-out CE differs .* never moves"),

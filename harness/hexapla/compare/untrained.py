@@ -16,13 +16,20 @@ from hexapla.protocol.events import Evaluation, float_bits
 from hexapla.protocol.results import Outcome
 
 
-def judge_untrained(
-    a: Evaluation, b: Evaluation, names: tuple[str, str], bounds: Bounds, labels: Sequence[int] | None = None
+def judge_untrained(  # noqa: PLR0913 (the last two are for records, and may be left out)
+    a: Evaluation,
+    b: Evaluation,
+    names: tuple[str, str],
+    bounds: Bounds,
+    labels: Sequence[int] | None = None,
+    *,
+    records: Sequence[str] | None = None,
 ) -> Verdict:
     """a against the reference b by `untrained_total_rel` and `untrained_record_scaled_max`.
 
     A record may differ by the bound × max(its NLL, its labels). Without `labels` (one count a record, in file
-    order) 1 stands for every count, which is stricter. Bounds of 0 ask for equal bits.
+    order) 1 stands for every count, which is stricter. Bounds of 0 ask for equal bits. `records`: ids of the
+    accepted records, for the words; without them their places, from 0, stand there.
     """
     if len(a.record_nll) != len(b.record_nll) or a.labels != b.labels:
         words = f"{len(a.record_nll)} records and {a.labels} labels, not {len(b.record_nll)} and {b.labels}"
@@ -41,10 +48,12 @@ def judge_untrained(
     if not record_bound.holds(scaled[worst]):
         outside = [index for index, value in enumerate(scaled) if not record_bound.holds(value)]
         first = outside[0]
+        called = [str(index) for index in range(len(counts))] if records is None else list(records)
         words = (
-            f"record {first} of the held-out file: NLL {a.record_nll[first]!r}, not {b.record_nll[first]!r}; "
+            f"record {called[first]} of the held-out file: "
+            f"NLL {a.record_nll[first]!r}, not {b.record_nll[first]!r}; "
             f"{len(outside)} of {len(scaled)} records outside, at most by {scaled[worst]:.3g} × "
-            f"max(NLL, labels) at record {worst}, bound {record_bound.value:.3g}"
+            f"max(NLL, labels) at record {called[worst]}, bound {record_bound.value:.3g}"
         )
         breaches.append(Breach(None, words))
     if not total_bound.holds(total) or (total_bound.value == 0 and a.total_bits != b.total_bits):

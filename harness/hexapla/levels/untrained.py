@@ -25,11 +25,12 @@ SAME_CORE = "core_bits"
 
 @dataclass(frozen=True, slots=True)
 class Untrained:
-    """Both evaluations, and the labels of each accepted held-out record, in file order."""
+    """Both evaluations, and the labels and id of each accepted held-out record, in file order."""
 
     adapted: Evaluation
     base: Evaluation
     labels: list[int]
+    records: list[str]
 
 
 class UntrainedLevel(Level[Untrained]):
@@ -38,11 +39,16 @@ class UntrainedLevel(Level[Untrained]):
 
     def observe(self, session: Session, inputs: Inputs) -> Untrained:
         rendered = render(session, inputs, "untrained", inputs.heldout, inputs.spec["length"])
-        labels = [record.labels.count("1") for record in rendered.records if record.labels is not None]
+        accepted = {
+            record.record: record.labels.count("1")
+            for record in rendered.records
+            if record.labels is not None
+        }
         return Untrained(
             adapted=_evaluate(session, inputs, "evaluate", str(inputs.adapter)),
             base=_evaluate(session, inputs, "evaluate-base", None),
-            labels=labels,
+            labels=list(accepted.values()),
+            records=list(accepted),
         )
 
     def judge(
@@ -84,11 +90,14 @@ def _evaluate(session: Session, inputs: Inputs, request_id: str, adapter: str | 
 def _pair(a: str, b: str, observed: Mapping[str, Untrained], bits: bool) -> PairVerdict:
     bounds = load_bounds(SAME_CORE if bits else PAIRED)
     labels: list[int] | None = observed[b].labels
-    if labels is not None and len(labels) != len(observed[a].adapted.record_nll):
-        labels = None
-    adapted = judge_untrained(observed[a].adapted, observed[b].adapted, (a, b), bounds, labels)
+    records: list[str] | None = observed[b].records
+    if len(observed[b].labels) != len(observed[a].adapted.record_nll):
+        labels = records = None
+    adapted = judge_untrained(
+        observed[a].adapted, observed[b].adapted, (a, b), bounds, labels, records=records
+    )
     if adapted.agree is not True:
         return PairVerdict(a, b, adapted.agree, adapted.reason, adapted.figures)
-    base = judge_untrained(observed[a].base, observed[b].base, (a, b), bounds, labels)
+    base = judge_untrained(observed[a].base, observed[b].base, (a, b), bounds, labels, records=records)
     reason = f"without adapter: {base.reason}" if base.reason else ""
     return PairVerdict(a, b, base.agree, reason, adapted.figures)
