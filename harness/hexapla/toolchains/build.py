@@ -7,6 +7,8 @@ output in a log beside them. A binding is built each time; its own compiler know
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +16,7 @@ from pathlib import Path
 from hexapla.toolchains.command import ToolchainMissing, run_logged
 from hexapla.toolchains.core import Core
 from hexapla.toolchains.manifest import TOOL_PLACEHOLDERS, Manifest, substitute
-from hexapla.toolchains.places import Places
+from hexapla.toolchains.places import Places, compile_caches
 from hexapla.toolchains.provision import obtain_tool
 from hexapla.toolchains.tools import MissingTool, Tool
 
@@ -38,11 +40,11 @@ def build_binding(manifest: Manifest, places: Places, core: Core | None) -> Buil
     folder = places.build / "bindings" / manifest.name
     folder.mkdir(parents=True, exist_ok=True)
     tools = _resolve(manifest)
-    values = {name: " ".join(tool.argv) for name, tool in tools.items()}
+    values = {name: shlex.join(tool.argv) for name, tool in tools.items()}
     values |= {"source": str(manifest.folder), "build": str(folder)}
     if core is not None:
         values |= core.placeholders
-    environment = {**os.environ}
+    environment = {**os.environ, **compile_caches(places.cache), **_linker(tools, folder)}
     for key, text in manifest.environment.items():
         environment[key] = substitute(text, values)
     log = folder / "build.log"
@@ -66,6 +68,20 @@ def _resolve(manifest: Manifest) -> dict[str, Tool]:
             raise ToolchainMissing(tool.reason)
         found["cargo" if kind == "rust" else kind] = tool
     return found
+
+
+def _linker(tools: dict[str, Tool], folder: Path) -> dict[str, str]:
+    """rustc links by whatever is called `cc` on the PATH: zig under that name, where nothing is."""
+    if "cargo" not in tools or shutil.which("cc"):
+        return {}
+    compiler = obtain_tool("cc")
+    if isinstance(compiler, MissingTool):
+        raise ToolchainMissing(compiler.reason)
+    script = folder / "linker" / "cc"
+    script.parent.mkdir(exist_ok=True)
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(compiler.argv)} "$@"\n', "utf-8")
+    script.chmod(0o755)
+    return {"PATH": f"{script.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
 
 
 def _words(command: list[str], values: dict[str, str], tools: dict[str, Tool]) -> list[str]:

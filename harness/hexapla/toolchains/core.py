@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 
 from hexapla.toolchains.command import BuildError, ToolchainMissing, run_logged
-from hexapla.toolchains.places import Places
+from hexapla.toolchains.places import Places, compile_caches
 from hexapla.toolchains.provision import obtain_tool
 from hexapla.toolchains.tools import MissingTool, Tool
 
@@ -66,7 +66,8 @@ def build_core(places: Places) -> Core:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two runs at once build it once
         if not (folder / "complete").exists():
             scripts = Path(sys.executable).parent
-            environment = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ.get('PATH', '')}"}
+            path = f"{scripts}{os.pathsep}{os.environ.get('PATH', '')}"
+            environment = {**os.environ, **compile_caches(places.cache), "PATH": path}
             with log.open("wb") as output:
                 configure = [
                     str(scripts / "cmake"),

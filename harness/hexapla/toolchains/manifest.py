@@ -23,7 +23,7 @@ FOLDER_PLACEHOLDERS = ("source", "build", "include", "library", "library_dir")
 PLACEHOLDERS = frozenset(TOOL_PLACEHOLDERS + FOLDER_PLACEHOLDERS)
 FILE_NAME = "binding.toml"
 
-_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SEPARATOR = re.compile(r"[=:,;\s\"'()]")
@@ -75,7 +75,7 @@ def _check(folder: Path, values: dict[str, Any]) -> Manifest:
     if values["protocol"] != VERSION or isinstance(values["protocol"], bool):
         raise ManifestError(f"protocol: is {values['protocol']!r}, this harness speaks {VERSION}")
     name = _string(values, "name")
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise ManifestError(f"name: is {name!r}, must be lower-case letters, digits, - and _")
     stack = _string(values, "stack")
     if stack not in STACKS:

@@ -29,8 +29,19 @@ class Places:
 
 
 def provisioned_folder(package: str) -> Path:
-    """Where pip puts a provisioned package: a folder of its own in the cache."""
-    return Places.find().cache / "toolchains" / package
+    """Where a provisioned package (`ziglang==0.17.1`) goes: a folder of its own in the cache."""
+    return Places.find().cache / "toolchains" / package.replace("==", "-")
+
+
+def compile_caches(cache: Path) -> dict[str, str]:
+    """The variables that keep what compilers remember in the project's cache; one already set is kept."""
+    folders = {
+        "ZIG_GLOBAL_CACHE_DIR": "zig",
+        "ZIG_LOCAL_CACHE_DIR": "zig",
+        "GOCACHE": "go",
+        "GOPATH": "gopath",
+    }
+    return {name: str(cache / folder) for name, folder in folders.items() if not os.environ.get(name)}
 
 
 def find_bindings(places: Places) -> list[Path]:
