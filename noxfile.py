@@ -85,6 +85,12 @@ def bounds(session: nox.Session) -> None:
 
 
 @nox.session(python=False)
+def provision(session: nox.Session) -> None:
+    """Prove, in a fresh clone and without a compiler, that packages bring the tools; minutes, 2 GB."""
+    session.run("python3", "scripts/prove_provision.py", *session.posargs, external=True)
+
+
+@nox.session(python=False)
 def clean(session: nox.Session) -> None:
     """Remove build outputs and old runs; environments and the cache stay."""
     session.run("git", "clean", "-fdXq", "build", "runs", external=True)
