@@ -155,7 +155,7 @@ def close_race(choice: Choice, parameters: Fields) -> Seen:
 def finaliser_race(choice: Choice, parameters: Fields) -> Seen:
     rounds = parameters.integer("rounds", 1)
     parameters.end()
-    wrong = 0
+    statuses, wrong = Statuses(), 0
     stop = threading.Event()
 
     def collect() -> None:
@@ -170,14 +170,17 @@ def finaliser_race(choice: Choice, parameters: Fields) -> Seen:
         collector.start()
         try:
             for number in range(rounds):
-                try:
-                    wrong += not (_numbered(context, number).read() == number).all()
-                except Error:
-                    wrong += 1
+                found: list[bool] = []
+
+                def read(number: int = number, found: list[bool] = found) -> None:
+                    found.append(bool((_numbered(context, number).read() == number).all()))
+
+                statuses.of(read)
+                wrong += found != [True]
         finally:
             stop.set()
             collector.join()
-    return {"rounds": rounds, "wrong": wrong}
+    return {"rounds": rounds, "wrong": wrong, "statuses": str(statuses)}
 
 
 def _numbered(context: Context, number: int) -> Tensor:

@@ -41,7 +41,7 @@ SCENARIOS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("use_after_release", {}, STALE),
     ("release_elsewhere", {}, {"status": "HXP_OK"}),
     ("close_race", {"rounds": 50}, {"wrong": 0}),
-    ("finaliser_race", {"rounds": 50}, {"wrong": 0}),
+    ("finaliser_race", {"rounds": 50}, {"wrong": 0, "statuses": "HXP_OK"}),
     *(("status", {"status": name}, {"status": name}) for name in STATUSES),
     ("callback_throws", {}, {"status": "HXP_OUT_OF_MEMORY", "surfaced": 1, "alive": 1}),
     (
