@@ -52,13 +52,30 @@ def _finding(name: str, pairs: Sequence[PairVerdict], attribution: Attribution) 
         return _fail(parted, attribution, parted.figures or figures)
     # Who parts only from somebody already blamed has nothing to answer for.
     counted = [pair for pair in mine if not culprits & {pair.a, pair.b}]
-    parted_from = [pair for pair in counted if pair.agree is False and pair.a == name]
+    parted_from = [
+        pair
+        for pair in counted
+        if pair.agree is False and pair.a == name and not _excused(name, pair.b, pairs)
+    ]
     if parted_from:
         return _fail(parted_from[0], attribution, parted_from[0].figures)
     if any(pair.agree is not None for pair in counted):
         return Finding(Outcome.PASS, figures=figures)
     silent = next((pair.reason for pair in counted if pair.agree is None and pair.reason), "")
     return Finding(Outcome.UNKNOWN, silent or "nothing to compare with", figures=figures)
+
+
+def _excused(name: str, other: str, pairs: Sequence[PairVerdict]) -> bool:
+    """A third stands with `name` and parts from `other`, and nobody stands with `other`: a neighbour that
+    agrees with nobody cannot cost a good one its result."""
+    stands_against = _verdicts(name, pairs, True) & _verdicts(other, pairs, False)
+    return bool(stands_against) and not _verdicts(other, pairs, True)
+
+
+def _verdicts(name: str, pairs: Sequence[PairVerdict], agree: bool) -> set[str]:
+    """Who agrees with `name`, or parts from it."""
+    mine = [pair for pair in pairs if name in (pair.a, pair.b) and pair.agree is agree]
+    return {pair.b if pair.a == name else pair.a for pair in mine}
 
 
 def _fail(pair: PairVerdict, attribution: Attribution, figures: Mapping[str, Figure]) -> Finding:
