@@ -9,7 +9,7 @@ import threading
 from copy import copy
 
 import numpy as np
-from hexapla_native import Context, Error, Owner, Tape, Tensor, process_memory, reshape, tensor, zeros
+from hexapla_native import Context, Owner, Tape, Tensor, process_memory, reshape, tensor, zeros
 from hexapla_native.testing import release_again
 
 from hexapla_native_trainer.devices import Choice
