@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from hexapla.bench import command as bench
 from hexapla.bench import profile
-from hexapla.commands import attach, conform, doctor, preflight, run
+from hexapla.commands import attach, conform, doctor, new_binding, preflight, run
 from hexapla.commands.inputs import UnfinishedError, UsageError
 from hexapla.compare import command as compare
 from hexapla.data import command as data
@@ -66,7 +66,20 @@ def _parser() -> argparse.ArgumentParser:
         prog="hexapla", description="One training specification on independent implementations, compared."
     )
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (conform, preflight, compare, report, floor, data, doctor, run, attach, bench, profile):
+    for command in (
+        conform,
+        preflight,
+        compare,
+        report,
+        floor,
+        data,
+        doctor,
+        run,
+        attach,
+        bench,
+        profile,
+        new_binding,
+    ):
         command.add_parser(subparsers)
     return parser
 

@@ -132,7 +132,7 @@ class Run:
         try:
             return observe(), None
         except NotApplicable as reason:
-            return None, Finding(Outcome.NOT_APPLICABLE, str(reason))
+            return None, _of_no_meaning(participant, reason)
         except RequestSkipped as skipped:
             return None, Finding(Outcome.SKIPPED, str(skipped))
         except RequestFailed as failed:
@@ -189,6 +189,14 @@ def _not_asked(level: AnyLevel, participant: Participant) -> Finding | None:
     if blocking:
         return Finding(Outcome.BLOCKED, f"stands on {', '.join(blocking)}")
     return None
+
+
+def _of_no_meaning(participant: Participant, reason: NotApplicable) -> Finding:
+    """Of a stub, what core would be asked through it has a meaning: nobody has answered it yet."""
+    hello = participant.session.hello if participant.session is not None else None
+    if participant.stack == "core" and hello is not None and hello.core is None:
+        return Finding(Outcome.SKIPPED, "its manifest says core, its hello that it has none yet")
+    return Finding(Outcome.NOT_APPLICABLE, str(reason))
 
 
 def _of_failure(name: str, failure: TrainerFailure) -> Finding:
