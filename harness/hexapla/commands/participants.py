@@ -16,6 +16,8 @@ from hexapla.levels.level import Finding
 from hexapla.levels.run import Participant
 from hexapla.levels.session import ContextChoice, Session
 from hexapla.process import DeviceWatch, Launch, gauge_of
+from hexapla.process.device_memory import sources_of
+from hexapla.process.sampler import Sampler
 from hexapla.protocol import Event, Outcome, Reason
 from hexapla.toolchains import (
     BuildError,
@@ -56,10 +58,13 @@ class Preparation:
     say: Say
     on_event: Callable[[str, Event], None]
     device: DeviceWatch = field(init=False)
+    sampler: Sampler = field(init=False)
     _core: Core | Exception | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self.device = DeviceWatch(gauge_of(self.choice.device, self.results / "ledger"))
+        gauge = gauge_of(self.choice.device, self.results / "ledger")
+        self.device = DeviceWatch(gauge)
+        self.sampler = Sampler(self.results / "samples", sources_of(self.choice.device, gauge))
 
     def prepare(self, found: Found) -> Participant:
         """Build one implementation; a failure becomes its `unready`."""
@@ -78,7 +83,7 @@ class Preparation:
             )
         if manifest.build:
             self.say(f"build {manifest.name}: {built.seconds:.1f} s")
-        launch = launch_of(built, self.results, self.device)
+        launch = launch_of(built, self.results, self.device, self.sampler)
         session = Session(launch, self.choice, self.on_event)
         return Participant(manifest.name, manifest.stack, manifest.expected_failures, session)
 
@@ -98,8 +103,10 @@ class Preparation:
         return self._core
 
 
-def launch_of(built: Built, results: Path, device: DeviceWatch | None = None) -> Launch:
-    """How to start a built binding; its device is held to its level where one is given."""
+def launch_of(
+    built: Built, results: Path, device: DeviceWatch | None = None, sampler: Sampler | None = None
+) -> Launch:
+    """How to start a built binding; held to its device's level, and looked at, where these are given."""
     return Launch(
         name=built.manifest.name,
         argv=built.argv,
@@ -109,6 +116,7 @@ def launch_of(built: Built, results: Path, device: DeviceWatch | None = None) ->
         silence_s=built.manifest.silence_s,
         results=results,
         device=device,
+        sampler=sampler,
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hexapla.process.device import DeviceWatch
+from hexapla.process.sampler import Sampler
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,8 @@ class Limits:
 class Launch:
     """How to start one implementation, and where its words go.
 
-    `device`: what holds the device to its level at the start; None where nobody asks.
+    `device`: what holds the device to its level at the start; `sampler`: who looks at the process while it
+    runs; each None where nobody asks.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Launch:
     results: Path
     limits: Limits = field(default_factory=Limits)
     device: DeviceWatch | None = None
+    sampler: Sampler | None = None
 
     @property
     def stderr_path(self) -> Path:

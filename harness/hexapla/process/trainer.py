@@ -131,6 +131,8 @@ class Trainer:
         GUARD.watch(self._token, child.pid)
         if launch.device is not None:
             launch.device.enter(child.pid)
+        if launch.sampler is not None:
+            launch.sampler.watch(launch.name, child.pid)
         return child
 
     @property
@@ -163,6 +165,8 @@ class Trainer:
         validate_request(message)
         ledger_path = message.get("context", {}).get("ledger")
         self._ledger = Path(ledger_path) if ledger_path else None
+        if self.launch.sampler is not None:
+            self.launch.sampler.ledger(self._child.pid, self._ledger)
         started = time.monotonic()
         with (self.launch.events_folder / f"{request_id or 'bye'}.jsonl").open("wb") as file:
             try:
@@ -239,6 +243,8 @@ class Trainer:
     def _let_go(self) -> None:
         self._pipes.close()
         GUARD.forget(self._token)
+        if self.launch.sampler is not None:
+            self.launch.sampler.forget(self._child.pid)
         self._leave_device(0)
 
     def _leave_device(self, seconds: float) -> str:

@@ -171,3 +171,35 @@ def read_records(path: Path) -> npt.NDArray[np.void]:
     last = header.records_written
     whole = (ring["sequence"] > max(0, last - header.capacity)) & (ring["sequence"] <= last)
     return ring[whole][np.argsort(ring["sequence"][whole], kind="stable")]
+
+
+def read_since(path: Path, seen: int) -> tuple[npt.NDArray[np.void], int]:
+    """What was written behind the first `seen` records, and how many are behind the reader now.
+
+    It stops before a record that is still being written. Records that the ring has overwritten are missing
+    from the first and counted in the second. No ledger (any more): nothing.
+    """
+    nothing = np.empty(0, _NUMPY_RECORD)
+    header = read_header(path)
+    if header is None or header.records_written <= seen:
+        return nothing, seen
+    written, capacity = header.records_written, header.capacity
+    first = max(seen, written - capacity)
+    cut = min(written, (first // capacity + 1) * capacity)  # where the ring starts again
+    try:
+        records = np.concatenate(
+            [_read_slots(path, first % capacity, cut - first), _read_slots(path, 0, written - cut)]
+        )
+    except OSError:
+        return nothing, seen
+    expected = np.arange(first + 1, first + 1 + len(records), dtype=np.uint64)
+    unfinished = np.flatnonzero(records["sequence"] < expected)
+    end = int(unfinished[0]) if len(unfinished) else len(records)
+    whole = records["sequence"][:end] == expected[:end]
+    return records[:end][whole], first + end
+
+
+def _read_slots(path: Path, slot: int, count: int) -> npt.NDArray[np.void]:
+    if count == 0:
+        return np.empty(0, _NUMPY_RECORD)
+    return np.fromfile(path, _NUMPY_RECORD, count=count, offset=HEADER_BYTES + slot * _RECORD.size)
