@@ -62,12 +62,28 @@ def zoo(session: nox.Session) -> None:
 
 @nox.session
 def fuzz(session: nox.Session) -> None:
-    """Hypothesis on the harness's readers, some minutes long."""
+    """Core's readers (words behind --, as --seconds 60) and the harness's readers, some minutes long."""
     install(session, "test")
+    session.run("python", "core/fuzz/run.py", *session.posargs)
     session.run(
         *("pytest", "-q", "--hypothesis-profile", "fuzz", "--timeout", "1800"),
-        *("tests/harness/test_fuzz.py", *session.posargs),
+        "tests/harness/test_fuzz.py",
     )
+
+
+@nox.session
+def sanitize(session: nox.Session) -> None:
+    """Core and the C trainer under sanitizers: behind -- address, thread or both (the default)."""
+    install(session, "build", "test")
+    env = {"HEXAPLA_SANITIZE": ",".join(session.posargs or ("address", "thread"))}
+    session.run("pytest", "-q", "tests/core/test_sanitized.py", env=env)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Step times, wall times and the cost of a call, interleaved; words behind -- go to `hexapla bench`."""
+    install(session, "build", torch=True)
+    session.run("hexapla", "bench", *session.posargs)
 
 
 @nox.session

@@ -116,7 +116,7 @@ def rows_of(records: npt.NDArray[np.void]) -> list[Row]:
     spent: dict[int, list[float]] = {}
     updates = 0
     marks = np.flatnonzero(records["operation"] == _MARK)
-    for mark, behind in zip(marks, [*marks[1:], len(records)], strict=True):
+    for mark, behind in zip(marks, np.append(marks, len(records))[1:], strict=True):
         calls = records[mark:behind]
         steps = np.flatnonzero(calls["operation"] == _ADAMW)
         if len(steps) == 0 or calls["update"][0] <= _WARM_UPDATES:
