@@ -57,6 +57,18 @@ def first_parting(a: Trajectory, b: Trajectory) -> Parting | None:
     return None
 
 
+def parted(run: Trajectory, whole: Trajectory, name: str) -> str:
+    """Where a run parts from another of the same implementation, called `name`, in words; "" for nowhere.
+
+    A defect of either is said first: a run that is short has not kept its bits.
+    """
+    for each, words in ((whole, name), (run, "the run")):
+        if each.defects:
+            return f"{words}: {each.defects[0]}"
+    parting = first_parting(run, whole)
+    return "" if parting is None else f"{parting} as in {name}"
+
+
 def _partings(a: Trajectory, b: Trajectory, update: int) -> Iterator[Parting]:
     yield from _fields("step", a.steps, b.steps, update, _STEP_FIELDS)
     yield from _fields("evaluation", a.evaluations, b.evaluations, update, _EVALUATION_FIELDS)

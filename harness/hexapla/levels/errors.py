@@ -150,10 +150,10 @@ def _differences(mine: Mapping[str, str], theirs: Mapping[str, str], other: str)
 def judge_status(status: str, seen: Seen) -> str:
     """The status asked for, with a text exactly where it is a failure."""
     words = wrong(seen, status=status)
-    message = seen.get("message")
-    if not words and (message == "") != (status == "HXP_OK"):
-        words = f"its message is {message!r}"
-    return words
+    if words or "message" not in seen:
+        return words or "its message is absent"
+    said = seen["message"] != ""
+    return "" if said == (status != "HXP_OK") else f"its message is {seen['message']!r}"
 
 
 def _status(session: Session, status: str, texts: dict[str, str]) -> Attempt:

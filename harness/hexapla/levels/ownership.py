@@ -96,7 +96,7 @@ class Ownership(Level[tuple[Checked, ...]]):
         spec = shortened(inputs.spec, _UPDATES, save_every=_UPDATES)
         folder = inputs.work / session.name / "ownership"
         checks: dict[str, Try] = {
-            scenario: partial(_scenario, session, scenario, parameters, judge)
+            scenario: partial(play, session, scenario, parameters, judge)
             for scenario, (parameters, judge) in SCENARIOS.items()
         }
         checks |= {
@@ -141,7 +141,7 @@ def judge_bye(bye: Bye | None) -> Attempt:
     return Attempt(figures=figures)
 
 
-def _scenario(session: Session, scenario: str, parameters: Mapping[str, Any], judge: Judge) -> Attempt:
+def play(session: Session, scenario: str, parameters: Mapping[str, Any], judge: Judge) -> Attempt:
     probed = probe(session, scenario, parameters)
     return held(judge(probed.seen), faults_in(probed.ledger), _MEANT.get(scenario, set()))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from hexapla.compare.bits import first_parting
+from hexapla.compare.bits import parted
 from hexapla.compare.trajectory import Trajectory
 from hexapla.levels.checkpoint import after
 from hexapla.levels.checks import Attempt, Checked, carry_out, carry_out_all
@@ -121,8 +121,4 @@ def last_checkpoint(output: Path) -> int:
 
 def judge_resumed(run: Trajectory, whole: Trajectory, update: int) -> str:
     """Where a run from behind `update` on parts from the undisturbed one, in words; "" for nowhere."""
-    for each, words in ((whole, "the undisturbed run"), (run, "the run")):
-        if each.defects:
-            return f"{words}: {each.defects[0]}"
-    parting = first_parting(run, after(whole, update) if update else whole)
-    return "" if parting is None else str(parting)
+    return parted(run, after(whole, update) if update else whole, "the undisturbed run")

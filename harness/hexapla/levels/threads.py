@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from hexapla.compare.bits import first_parting
+from hexapla.compare.bits import parted
 from hexapla.compare.trajectory import Trajectory
 from hexapla.levels.checks import (
     Attempt,
@@ -38,6 +38,7 @@ from hexapla.spec import Spec
 UPDATES = 12
 """Enough for eight tasks to stand in the gate at once and four more to come."""
 
+PINNED = "the pinned run"
 _LEAST_THREADS = 8  # a task waits until eight updates later, so that eight must differ
 Watch = Callable[[Event], None]
 
@@ -98,15 +99,6 @@ class _Runs:
         return train(self.session, self.inputs, self.spec, leg, watch)
 
 
-def parted(run: Trajectory, pinned: Trajectory) -> str:
-    """Where a run parts from the pinned one, in words; "" when every bit is the same."""
-    for each, words in ((pinned, "the pinned run"), (run, "the run")):
-        if each.defects:
-            return f"{words}: {each.defects[0]}"
-    parting = first_parting(run, pinned)
-    return "" if parting is None else f"{parting}, as it is pinned"
-
-
 def judge_migration(run: Trajectory, pinned: Trajectory, threads: Threads, core_threads: int) -> Attempt:
     """A migrating run. core_threads: the most of core's own seen at once, for one worker asked for."""
     figures = {
@@ -115,7 +107,7 @@ def judge_migration(run: Trajectory, pinned: Trajectory, threads: Threads, core_
         "core_threads_max": core_threads,
     }
     updates = len(run.steps)
-    problem = parted(run, pinned)
+    problem = parted(run, pinned, PINNED)
     if not problem and core_threads > 1:
         problem = f"core made {core_threads} threads for a context of 1 worker"
     if problem:
@@ -142,14 +134,14 @@ def _migrating(runs: _Runs, pinned: Trajectory) -> Attempt:
 
 
 def _workers(runs: _Runs, pinned: Trajectory, workers: int) -> Attempt:
-    words = parted(runs.train(f"workers-{workers}", threads=workers).run, pinned)
+    words = parted(runs.train(f"workers-{workers}", threads=workers).run, pinned, PINNED)
     return Attempt(problem=f"with {workers} worker threads: {words}" if words else "")
 
 
 def judge_held(run: Trajectory, pinned: Trajectory, seen: list[frozenset[int]], cores: int) -> Attempt:
     """A run held to one core at a time. seen: the cores its threads were allowed, looked at after each
     update; cores: how many it was to be held to in turn."""
-    words = parted(run, pinned)
+    words = parted(run, pinned, PINNED)
     if words:
         return Attempt(problem=words)
     if loose := [sorted(each) for each in seen if len(each) > 1]:
