@@ -16,7 +16,7 @@ from fake_types import FAKES, MakeBinding, MakeTrainer
 from hexapla.process import DeviceWatch, Launch, Limits, Trainer
 from hypothesis import settings
 
-settings.register_profile("fuzz", max_examples=5000, deadline=None)
+settings.register_profile("fuzz", max_examples=2000, deadline=None)
 settings.register_profile("default", max_examples=100, deadline=None)
 
 

@@ -1,6 +1,6 @@
 """The harness's readers on whatever Hypothesis thinks of: each refuses by its own error or accepts.
 
-The session `fuzz` runs them for longer (profile `fuzz`). What they found stands as a test of its own below.
+The session `fuzz` runs them for longer (profile `fuzz`). What they found stands as a test of its own in the test file of that reader.
 """
 
 from __future__ import annotations
@@ -112,11 +112,6 @@ def test_results(lines: list[bytes]) -> None:
         write_reports(path)
 
 
-def results_of(folder: Path, *lines: dict[str, Any]) -> Path:
-    (folder / RESULTS_FILE).write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
-    return folder
-
-
 def test_header_type() -> None:
-    """The control of the findings: a header as written is read."""
+    """The control: a header as written is read."""
     assert Header(**json.loads(json.dumps(Header().__dict__))) == Header()
