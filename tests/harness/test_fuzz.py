@@ -1,6 +1,6 @@
 """The harness's readers on whatever Hypothesis thinks of: each refuses by its own error or accepts.
 
-The session `fuzz` runs them for longer (profile `fuzz`). What they found stands as a test of its own in the test file of that reader.
+The session `fuzz` runs them for longer (profile `fuzz`).
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from rich.table import Table
 from hexapla.commands.participants import Found, find
 from hexapla.toolchains import TOOLS, Places, Tool, find_tool, on_path
 
-# Measured on disk and rounded up: core (6) with the bindings c, go, native, rust and zig (120, of which zig's
-# cache 97); a run of the level threads over core's trainers, whose ledgers are the largest of what a run leaves.
+# Measured on disk and rounded up: core (6) with the bindings c, go, native, rust and zig (120, of which
+# zig's cache 97); a run of the level threads over core's trainers, most of it ledgers.
 _BUILD_MIB = 150
 _RUN_MIB = 300
 
