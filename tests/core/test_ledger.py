@@ -89,6 +89,39 @@ def test_every_call_leaves_a_record(core: Core, tmp_path: Path) -> None:
     assert (live["written"], live["limit"]) == (9, 4096)
 
 
+def test_a_stale_call_is_recorded_where_its_id_lived(core: Core, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.bin"
+    other = core.context("cpu:1", ledger_path=tmp_path / "other.bin")
+    context = core.context(ledger_path=path)
+    tensor, released = core.tensor(context, [1, 2]), core.tensor(context, [3, 4])
+    core.release("tensor", released)
+    core.call("context_mark", context, 5)
+    before = len(records(path))
+    stale = [
+        lambda: core.release("tensor", released),
+        lambda: core.call("tensor_add_in_place", released, 1.0),
+        lambda: core.make("tensor_retain", released),
+        lambda: core.make("add", tensor, released, 0),
+        lambda: core.release("tensor", 0x200FFFFFFFFFFFF),  # never given out: nobody's
+    ]
+    for call in stale:
+        with pytest.raises(CoreError, match="HXP_STALE_HANDLE"):
+            call()
+    found = records(path)[before:]
+    assert calls(core, found) == ["tensor_release", "tensor_add_in_place", "tensor_retain", "add"]
+    assert {record["status"] for record in found} == {core.lib.HXP_STALE_HANDLE}
+    assert {record["handle"] for record in found} == {released}
+    assert {(record["update"], record["bytes"], record["thread"]) for record in found} == {
+        (5, 0, threading.get_native_id())
+    }
+    core.release("tensor", tensor)
+    core.release("context", context, other)
+    with pytest.raises(CoreError, match="HXP_STALE_HANDLE"):
+        core.release("tensor", released)  # its context is gone, and so is whoever could record it
+    assert len(records(path)) == before + 6
+    assert calls(core, records(tmp_path / "other.bin")) == ["context_create", "context_release"]
+
+
 def test_the_calling_thread_is_asked_in_every_call(core: Core, tmp_path: Path) -> None:
     path = tmp_path / "ledger.bin"
     context = core.context(ledger_path=path)

@@ -33,7 +33,7 @@ typedef struct hxp_ledger_header {
 /** One call. */
 typedef struct hxp_ledger_record {
   uint64_t time_ns;   /* CLOCK_MONOTONIC when the call ended */
-  uint64_t handle;    /* the id that the call made, used first, or released */
+  uint64_t handle;    /* the id that the call made, used first, or released; with HXP_STALE_HANDLE the id that was released before */
   int64_t bytes;      /* device bytes taken (> 0) or given back (< 0) by the call */
   int64_t live_bytes; /* after it */
   uint64_t update;    /* as stamped by hxp_context_mark */
@@ -44,7 +44,8 @@ typedef struct hxp_ledger_record {
   uint64_t sequence; /* 1 + number of the record; written last, so that a torn record shows */
 } hxp_ledger_record;
 
-/** Operations as the ledger numbers them. Calls that work on no context (gates, tokenizers, opening checkpoints) are not recorded. */
+/** Operations as the ledger numbers them. Calls that work on no context (gates, tokenizers, opening checkpoints) are not recorded; a call with a
+ * stale id is recorded in the context in which that id lived, while it lives and among the last few ten thousand ids released. */
 enum {
   HXP_OPERATION_CONTEXT_CREATE = 1,
   HXP_OPERATION_CONTEXT_RETAIN = 2,

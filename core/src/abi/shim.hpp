@@ -35,10 +35,23 @@ hxp_status guard(hxp_error* error, Body&& body) noexcept {
   }
 }
 
+/// The same for an operation that the ledger knows: a handle used after its release is recorded in the context in which it lived.
+template <class Body>
+hxp_status guard(hxp_error* error, std::uint16_t operation, Body&& body) noexcept {
+  return guard(error, [&] {
+    try {
+      std::forward<Body>(body)();
+    } catch (const Error& caught) {
+      if (caught.released && operation) Context::record_in(home_of_released(caught.released), operation, caught.released, caught.status);
+      throw;
+    }
+  });
+}
+
 /// A recorded call on the context of `handle`, a T. The body gets the call and a share of the T: body(CallScope&, const Share<T>&).
 template <class T, class Body>
 hxp_status compute(hxp_error* error, std::uint16_t operation, std::uint64_t handle, Body&& body) noexcept {
-  return guard(error, [&] {
+  return guard(error, operation, [&] {
     Share<T> found = share<T>(handle);
     CallScope call(*found->home(), operation, handle);
     call.perform([&] {

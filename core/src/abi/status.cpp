@@ -69,7 +69,7 @@ void write_text(std::string_view text, char* out, std::uint64_t out_bytes) {
 }
 
 hxp_status retain(hxp_error* error, std::uint16_t operation, Kind kind, std::uint64_t handle, std::uint64_t* out) noexcept {
-  return guard(error, [&] {
+  return guard(error, operation, [&] {
     Share<Object> object = share_object(handle, kind);
     Context* const home = object->home();
     if (!home) {
@@ -86,7 +86,7 @@ hxp_status retain(hxp_error* error, std::uint16_t operation, Kind kind, std::uin
 }
 
 hxp_status release(hxp_error* error, std::uint16_t operation, Kind kind, std::uint64_t handle) noexcept {
-  return guard(error, [&] {
+  return guard(error, operation, [&] {
     if (handle == 0) return;
     Share<Object> object = withdraw(handle, kind);
     const Share<Context> home = Share<Context>::of(object->home());

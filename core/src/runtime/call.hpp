@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
 #include "runtime/context.hpp"
 #include "runtime/handles.hpp"
@@ -41,15 +42,16 @@ class CallScope {
   CallScope& operator=(const CallScope&) = delete;
 
   /// Ask whether the call may be made (HXP_WRONG_THREAD, HXP_BUSY, an injected status), then run the body; the status of what it throws
-  /// goes into the record.
+  /// goes into the record, and in place of the first handle one that was used after its release.
   template <class Body>
   void perform(Body&& body) {
     try {
       admit();
       body();
       status_ = HXP_OK;
-    } catch (const Error& error) {
+    } catch (Error& error) {
       status_ = error.status;
+      if (error.released) handle_ = std::exchange(error.released, 0);
       throw;
     } catch (const std::bad_alloc&) {
       status_ = HXP_OUT_OF_MEMORY;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <unordered_map>
 
 #include "runtime/call.hpp"
 #include "runtime/handles.hpp"
@@ -21,6 +22,17 @@ std::atomic<std::uint64_t> contexts_made{0};
 constexpr std::size_t fresh_zeros_bytes = std::size_t{1} << 20;
 
 thread_local ByteTally* tally_of_thread = nullptr;
+
+// The living contexts by number, for records of calls that name one only through a released id. Never destroyed, as the registry of handles.
+struct Living {
+  std::mutex mutex;
+  std::unordered_map<std::uint64_t, Context*> contexts;
+};
+
+Living& living() {
+  static auto* const instance = new Living;
+  return *instance;
+}
 
 const hxp_context_options& checked(const hxp_context_options& options) {
   require((options.flags & ~static_cast<std::uint32_t>(HXP_THREADS_OWNER | HXP_SPILL)) == 0, "flags ", options.flags,
@@ -57,7 +69,16 @@ Context::Context(std::string_view device, const hxp_context_options& options)
       ledger_(options.ledger_path ? Ledger::open(options.ledger_path) : nullptr),
       workers_(options.threads) {
   account_.limit_bytes.store(static_cast<std::int64_t>(options.memory_limit));
-  if (ledger_) ledger_->limit(account_.limit_bytes.load());
+  if (!ledger_) return;
+  ledger_->limit(account_.limit_bytes.load());
+  const std::lock_guard lock(living().mutex);
+  living().contexts.emplace(number_, this);
+}
+
+Context::~Context() {
+  if (!ledger_) return;
+  const std::lock_guard lock(living().mutex);
+  living().contexts.erase(number_);
 }
 
 void Context::admit(std::uint32_t thread) const {
@@ -130,6 +151,12 @@ void Context::record(std::uint16_t operation, std::uint64_t handle, std::int64_t
   ledger_->write(record);
   const MemoryAccount& process = process_account();
   ledger_->totals(process.live_bytes.load(), process.peak_bytes.load(), process.live_handles.load());
+}
+
+void Context::record_in(std::uint64_t number, std::uint16_t operation, std::uint64_t handle, hxp_status status) noexcept {
+  const std::lock_guard lock(living().mutex);
+  const auto found = living().contexts.find(number);
+  if (found != living().contexts.end()) found->second->record(operation, handle, 0, status, thread_id());
 }
 
 // ---- memory

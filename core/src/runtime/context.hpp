@@ -32,6 +32,8 @@ class Context final : public Object {
   const backends::Table& table() const noexcept { return device_->table(); }
   MemoryAccount& account() noexcept { return account_; }
   unsigned threads() const noexcept { return workers_.count(); }
+  /// Counted from 1 in the process; never used again.
+  std::uint64_t number() const noexcept { return number_; }
 
   /// Whether a call may be made now by this thread: HXP_WRONG_THREAD, HXP_BUSY. Takes no lock.
   void admit(std::uint32_t thread) const;
@@ -46,6 +48,8 @@ class Context final : public Object {
 
   /// Write a ledger record, if there is a ledger. Any thread, no lock.
   void record(std::uint16_t operation, std::uint64_t handle, std::int64_t bytes, hxp_status status, std::uint32_t thread) noexcept;
+  /// The same in the context of that number, if it still lives.
+  static void record_in(std::uint64_t number, std::uint16_t operation, std::uint64_t handle, hxp_status status) noexcept;
   /// Count a call that is recorded by its thread.
   void count_call(std::uint32_t thread) noexcept;
 
@@ -53,7 +57,7 @@ class Context final : public Object {
   friend class Buffer;
   friend class CallScope;
   friend class Storage;
-  ~Context() override = default;
+  ~Context() override;
 
   void allocate(Buffer& buffer, std::size_t bytes, Contents contents);
   bool try_allocate(Buffer& buffer, std::size_t bytes, Contents contents) noexcept;

@@ -2,6 +2,7 @@
 // without knowing the ABI; abi/shim.hpp alone turns it into an hxp_status. Nothing here may be caught to go on as if it had not been.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <sstream>
 #include <string>
@@ -17,6 +18,7 @@ struct Error : std::exception {
 
   hxp_status status;
   std::string text;
+  std::uint64_t released = 0;  // the id that was used after its release, until the ledger has a record of it
 };
 
 /// The parts, written one after the other ("out holds ", 3, " of ", 4).

@@ -1,5 +1,6 @@
 #include "runtime/handles.hpp"
 
+#include <algorithm>
 #include <array>
 #include <mutex>
 #include <unordered_map>
@@ -13,9 +14,18 @@ namespace {
 constexpr unsigned kind_shift = 56;
 constexpr std::size_t shard_count = 64;
 
+constexpr std::size_t remembered_per_shard = 1024;
+
+struct Released {
+  std::uint64_t id = 0;
+  std::uint64_t context = 0;
+};
+
 struct alignas(64) Shard {
   std::mutex mutex;
   std::unordered_map<std::uint64_t, Object*> objects;
+  std::array<Released, remembered_per_shard> released;  // a ring
+  std::size_t releases = 0;
 };
 
 struct Registry {
@@ -50,7 +60,9 @@ void require_kind(std::uint64_t id, Kind expected) {
   all.stale.fetch_add(1, std::memory_order_relaxed);
   const std::uint64_t number = id & ((std::uint64_t{1} << kind_shift) - 1);
   const bool given_out = static_cast<Kind>(id >> kind_shift) == expected && number < all.next.load(std::memory_order_relaxed);
-  fail(HXP_STALE_HANDLE, kind_name(expected), " handle ", hex(id), given_out ? " was released already" : " was never given out");
+  Error stale(HXP_STALE_HANDLE, join(kind_name(expected), " handle ", hex(id), given_out ? " was released already" : " was never given out"));
+  if (given_out) stale.released = id;
+  throw stale;
 }
 
 void count_handles(Object& object, std::int64_t change) noexcept {
@@ -109,12 +121,21 @@ Share<Object> withdraw(std::uint64_t id, Kind expected) {
     if (found != shard.objects.end()) {
       object = Share<Object>::adopt(found->second);
       shard.objects.erase(found);
+      const Context* const home = object->home();
+      shard.released[shard.releases++ % remembered_per_shard] = {id, home ? home->number() : 0};
     }
   }
   if (!object) fail_stale(id, expected);
   count_handles(*object, -1);
   object->id_removed();
   return object;
+}
+
+std::uint64_t home_of_released(std::uint64_t id) noexcept {
+  Shard& shard = registry().shard(id);
+  const std::lock_guard lock(shard.mutex);
+  const auto found = std::ranges::find(shard.released, id, &Released::id);
+  return found == shard.released.end() ? 0 : found->context;
 }
 
 std::int64_t live_handles() noexcept { return process_account().live_handles.load(std::memory_order_relaxed); }

@@ -29,6 +29,10 @@ Share<T> withdraw(std::uint64_t id) {
   return Share<T>::adopt(static_cast<T*>(withdraw(id, T::kind).detach()));
 }
 
+/// The number of the context in which a released id lived; 0 where it had none, or was forgotten (the registry remembers the last few
+/// ten thousand). The ledger names who uses an id after its release, since a stale id leads to no object.
+std::uint64_t home_of_released(std::uint64_t id) noexcept;
+
 /// Ids given out and not yet released, of every kind; and calls that met a stale one.
 std::int64_t live_handles() noexcept;
 std::int64_t stale_calls() noexcept;
