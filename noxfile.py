@@ -106,6 +106,13 @@ def provision(session: nox.Session) -> None:
     session.run("python3", "scripts/prove_provision.py", *session.posargs, external=True)
 
 
+@nox.session
+def memory(session: nox.Session) -> None:
+    """Device memory against its recorded baseline; --rebaseline --reason TEXT behind -- records it anew."""
+    install(session, "build")
+    session.run("hexapla", "memory", *session.posargs)
+
+
 @nox.session(python=False)
 def clean(session: nox.Session) -> None:
     """Remove build outputs and old runs; environments and the cache stay."""

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from hexapla.bench import command as bench
 from hexapla.bench import profile
-from hexapla.commands import attach, conform, doctor, new_binding, preflight, run
+from hexapla.commands import attach, conform, doctor, memory, new_binding, preflight, run
 from hexapla.commands.inputs import UnfinishedError, UsageError
 from hexapla.compare import command as compare
 from hexapla.data import command as data
@@ -77,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
         run,
         attach,
         bench,
+        memory,
         profile,
         new_binding,
     ):

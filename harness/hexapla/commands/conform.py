@@ -19,6 +19,7 @@ from pathlib import Path
 
 from hexapla.commands import inputs as input_words
 from hexapla.commands.inputs import UnfinishedError, UsageError
+from hexapla.commands.memory_plan import planned_use
 from hexapla.commands.participants import Found, Preparation, find
 from hexapla.commands.show import Show
 from hexapla.levels import all_levels
@@ -103,6 +104,8 @@ def conduct(arguments: argparse.Namespace, show: Show) -> Report:
     except OSError as error:
         raise UsageError(f"--results {results}: {error.strerror}") from None
     choice = ContextChoice(arguments.device, arguments.threads)
+    for words in planned_use(arguments.device, inputs, _jobs(arguments, found)).lines():
+        show.say(words)
     preparation = Preparation(places, results, choice, show.say, show.event)
     try:
         _run(arguments, found, inputs, preparation, show)
@@ -115,6 +118,12 @@ def conduct(arguments: argparse.Namespace, show: Show) -> Report:
                 f"{error.filename or results}: {error.strerror}; what was known is kept in {results}"
             ) from None
         raise
+
+
+def _jobs(arguments: argparse.Namespace, found: list[Found]) -> int:
+    """How many implementations are asked at once."""
+    chosen = arguments.jobs or max(1, min(2, (os.cpu_count() or 1) // arguments.threads))
+    return int(min(chosen, len(found)))
 
 
 def _found(arguments: argparse.Namespace) -> list[Found]:
@@ -144,7 +153,7 @@ def _run(
                 inputs,
                 Hooks(keep, show.begin, show.end),
                 lambda name, level: _repeat(arguments, found, name, level),
-                arguments.jobs or max(1, min(2, (os.cpu_count() or 1) // arguments.threads)),
+                _jobs(arguments, found),
             )
             run.go_through(levels)
             writer.finish(round(time.monotonic() - started, 3))

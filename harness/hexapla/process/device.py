@@ -75,6 +75,12 @@ class NvmlGauge:
             return None
         return int(self._nvml.nvmlDeviceGetMemoryInfo(self._device).used)
 
+    def capacity_bytes(self) -> int | None:
+        """Memory that the device has in all."""
+        if self._nvml is None:
+            return None
+        return int(self._nvml.nvmlDeviceGetMemoryInfo(self._device).total)
+
     def holders(self) -> Mapping[int, int] | None:
         if self._nvml is None:
             return None
