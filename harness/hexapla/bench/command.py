@@ -75,13 +75,18 @@ def run(arguments: argparse.Namespace) -> int:
         work = Path(folder)
         launches = _launches(arguments, work, bench, console)
         _rounds(bench, launches, _inputs(arguments, work), console)
+        _write(arguments, bench, started)  # whoever ends it during the calls keeps the rounds
         if arguments.calls:
             _calls(bench, launches, arguments.calls, console)
     print_bench(bench, console)
+    _write(arguments, bench, started)
+    return 1 if bench.failed else 0
+
+
+def _write(arguments: argparse.Namespace, bench: Bench, started: str) -> None:
     if arguments.json is not None:
         document = to_json(bench, shlex.join(["hexapla", *arguments.words]), _versions(), started)
         write_atomically(arguments.json, (json.dumps(document, indent=2) + "\n").encode())
-    return 1 if bench.failed else 0
 
 
 def _inputs(arguments: argparse.Namespace, work: Path) -> Inputs:
