@@ -8,6 +8,16 @@ from pathlib import Path
 import pytest
 from crew import Crew, Place, shared
 
+# Whichever test asks first waits for the build of core, which the harness bounds by as much.
+BUILD_SECONDS = 1800
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give the acceptance tests the time of a cold build on a busy machine."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.timeout(BUILD_SECONDS))
+
 
 @pytest.fixture(scope="session")
 def crew(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crew]:
