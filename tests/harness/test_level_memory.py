@@ -128,14 +128,14 @@ def test_a_busy_machine_is_noisy_and_passes() -> None:
 
 
 def test_without_c_the_ratio_is_not_available_and_never_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "load_baseline", lambda _spec: None)
+    monkeypatch.setattr(memory, "recorded_for", lambda _spec, _model: None)
     found = Memory().judge({"go": sound()}, STACKS, inputs())["go"]
     assert found.outcome is Outcome.PASS
     assert found.figures["peak_ratio_c"] == "not available"
 
 
 def test_unknown_for_another_reason_stays_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "load_baseline", lambda _spec: None)
+    monkeypatch.setattr(memory, "recorded_for", lambda _spec, _model: None)
     silent = Checked("spill", (Attempt(unknown="no call spilled"),))
     seen = replace(sound(), checked=(silent,))
     assert Memory().judge({"go": seen}, STACKS, inputs())["go"].outcome is Outcome.UNKNOWN

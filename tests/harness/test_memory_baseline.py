@@ -131,7 +131,8 @@ def test_a_file_that_is_no_baseline_is_named(kept: Path) -> None:
 
 def test_changes_name_both_sides() -> None:
     (gone,) = [each for each in changes(None, "c", {"device_bytes_peak": 5})]
-    assert gone.regressed and str(gone) == "c: device_bytes_peak: no baseline -> 5"
+    assert gone.regressed and gone.verdict == "no baseline"
+    assert str(gone) == "c: device_bytes_peak: nothing -> 5"
 
 
 def test_headroom_is_small_or_not_or_not_known() -> None:

@@ -68,8 +68,8 @@ def memory(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(_object(found, failed), indent=2))
     for each in found:
-        if each.regressed or each.improved:
-            show.say(f"{'regressed' if each.regressed else 'improved'}: {each}")
+        if each.verdict:
+            show.say(f"{each.verdict}: {each}")
     for words in failed:
         show.say(words)
     if failed:
@@ -158,8 +158,7 @@ def _object(found: Sequence[Change], failed: Sequence[str]) -> dict[str, Any]:
                 "baseline": None if each.was is None else each.was.value,
                 "band": None if each.was is None else each.was.band,
                 "now": each.now,
-                "regressed": each.regressed,
-                "improved": each.improved,
+                "verdict": each.verdict,
             }
             for each in found
         ],

@@ -16,6 +16,7 @@ from typing import Any
 
 from hexapla.compare.bounds import BoundsError, Provenance
 from hexapla.protocol.results import Figure
+from hexapla.spec import Spec
 
 WATCHED = (
     "device_bytes_peak",
@@ -82,13 +83,22 @@ class Change:
         return self.was is None or self.now is None or self.now > self.was.value + self.was.band
 
     @property
+    def verdict(self) -> str:
+        """In a word or two; "" for what is within its band."""
+        if self.was is None:
+            return "no baseline"
+        if self.now is None:
+            return "gone"
+        return "regressed" if self.regressed else "improved" if self.improved else ""
+
+    @property
     def improved(self) -> bool:
         return self.was is not None and self.now is not None and self.now < self.was.value - self.was.band
 
     def __str__(self) -> str:
-        words = "no baseline" if self.was is None else f"{self.was.value:,.0f} (band {self.was.band:,.0f})"
-        now = "gone" if self.now is None else f"{self.now:,.0f}"
-        return f"{self.implementation}: {self.figure}: {words} -> {now}"
+        was = "nothing" if self.was is None else f"{self.was.value:,.0f} (band {self.was.band:,.0f})"
+        now = "nothing" if self.now is None else f"{self.now:,.0f}"
+        return f"{self.implementation}: {self.figure}: {was} -> {now}"
 
 
 def path_of(spec: str) -> Path:
@@ -113,6 +123,15 @@ def load_baseline(spec: str) -> Baseline | None:
         if isinstance(error, BoundsError):
             raise
         raise BoundsError(f"{path}: not a memory baseline ({error})") from error
+
+
+def recorded_for(spec: Spec, model: Path) -> Baseline | None:
+    """The baseline of exactly this specification; None for any model but the embedded one, whose it is."""
+    embedded = Path(str(files("hexapla.data").joinpath("embedded", "model")))
+    if model.resolve() != embedded.resolve():
+        return None
+    baseline = load_baseline(spec.name)
+    return baseline if baseline is not None and baseline.digest == spec.digest else None
 
 
 def save_baseline(baseline: Baseline, path: Path) -> None:

@@ -17,7 +17,7 @@ from hexapla.compare.bounds import Bound, Bounds
 from hexapla.compare.growth import growth
 from hexapla.compare.slowdown import Pace, pace_of
 from hexapla.compare.trajectory import Trajectory
-from hexapla.envelope.baseline import load_baseline
+from hexapla.envelope.baseline import recorded_for
 from hexapla.envelope.load import load_bounds
 from hexapla.levels.account import Account
 from hexapla.levels.checks import Attempt, Checked, carry_out_all, conclude, require_core
@@ -73,7 +73,7 @@ class Memory(Level[MemorySeen]):
         self, observed: Mapping[str, MemorySeen], stacks: Mapping[str, str], inputs: Inputs
     ) -> dict[str, Finding]:
         bounds = load_bounds("memory")
-        yardstick = _c_figures(observed, inputs.spec.name)
+        yardstick = _c_figures(observed, inputs)
         return {name: _finding(name, seen, bounds, yardstick) for name, seen in observed.items()}
 
 
@@ -82,11 +82,11 @@ def collects(hello: Hello) -> bool:
     return hello.language.lower() in _COLLECTED or "probe.cycles" in hello.capabilities
 
 
-def _c_figures(observed: Mapping[str, MemorySeen], spec: str) -> Mapping[str, Figure]:
+def _c_figures(observed: Mapping[str, MemorySeen], inputs: Inputs) -> Mapping[str, Figure]:
     """c's peak and smallest limit in this run, else as recorded for this specification, else nothing."""
     if C in observed:
         return observed[C].figures | {"device_bytes_peak": observed[C].account.peak or math.nan}
-    baseline = load_baseline(spec)
+    baseline = recorded_for(inputs.spec, inputs.model)
     return baseline.figures(C) if baseline is not None else {}
 
 
