@@ -86,6 +86,8 @@ def test_what_a_scenario_means_to_do_is_no_fault(tmp_path: Path) -> None:
     ]
     ledger = write_ledger(tmp_path / "twice.bin", twice)
     assert outcome("double_release", GOOD["double_release"], ledger)[0] is Outcome.PASS
+    balanced = write_ledger(tmp_path / "balanced.bin", twice[:2])
+    assert "no double release" in outcome("double_release", GOOD["double_release"], balanced)[1]
     assert "double release by tensor_release" in outcome("copies", GOOD["copies"], ledger)[1]
 
 
