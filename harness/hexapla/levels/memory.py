@@ -118,6 +118,8 @@ def _account(seen: MemorySeen) -> Attempt:
         "live_bytes_median": statistics.median(account.live.values()),
         "update_peak_bytes_median": statistics.median(account.peaks.values()),
     }
+    if account.left_handles is not None:
+        figures["handles_left"] = account.left_handles
     if seen.run.defects:
         return Attempt(str(seen.run.defects[0]), figures=figures)
     said = seen.run.done.values.get("device_bytes_peak") if seen.run.done else None

@@ -15,12 +15,13 @@ import numpy as np
 from hexapla.protocol.ledger import OPERATIONS, STATUSES, Call, last_calls, read_records
 
 LAST_CALLS = 10
+_RUNS = ("train", "memory-plain")  # the run to draw: the trajectory's, else the memory level's
 _POINTS = 240
 
 
 @dataclass(frozen=True)
 class Device:
-    """live_mib: MiB by ms since the first record of the `train` ledger, the largest of each stretch of time.
+    """live_mib: MiB by ms since the first record of the run's ledger, the largest of each stretch of time.
     calls: the last ones of the ledger written last, whose request is `request`."""
 
     live_mib: Mapping[int, float] = field(default_factory=dict)
@@ -37,7 +38,8 @@ def read_device(folder: Path) -> Device:
     if not ledgers:
         return Device()
     calls = tuple(last_calls(ledgers[-1], LAST_CALLS))
-    return Device(_live(folder / "train.bin"), calls, ledgers[-1].stem)
+    live = next((each for name in _RUNS if (each := _live(folder / f"{name}.bin"))), {})
+    return Device(live, calls, ledgers[-1].stem)
 
 
 def operation_name(call: Call) -> str:

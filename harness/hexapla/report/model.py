@@ -25,6 +25,7 @@ from hexapla.protocol.results import (
 )
 from hexapla.report.curves import Curves, read_curves
 from hexapla.report.device import Device, read_device
+from hexapla.report.samples import Samples, read_samples
 
 STDERR_BYTES = 65536
 """Of a trainer's stderr the last 64 KiB are kept in a report."""
@@ -44,6 +45,7 @@ class Report:
     levels: tuple[str, ...]
     curves: dict[str, Curves]
     devices: dict[str, Device]
+    samples: dict[str, Samples]
     stderr: dict[str, str]
 
     @property
@@ -148,6 +150,7 @@ def read_report(folder: Path, *, strict: bool = False) -> Report:
         levels=tuple(levels),
         curves={name: read_curves(_inside(folder, "events", name, "train.jsonl")) for name in ordered},
         devices={name: read_device(_inside(folder, "ledger", name)) for name in ordered},
+        samples={name: read_samples(_inside(folder, "samples", f"{name}.jsonl")) for name in ordered},
         stderr={name: _tail(_inside(folder, "stderr", f"{name}.log")) for name in ordered},
     )
 

@@ -18,6 +18,7 @@ from hexapla.report.device import Device, operation_name, status_name
 from hexapla.report.markup import Markup, join, tag
 from hexapla.report.model import Report
 from hexapla.report.plots import implementation_plots, overview_plots
+from hexapla.report.runtime import runtime_table
 from hexapla.report.words import (
     ABSENT,
     MEANINGS,
@@ -51,6 +52,7 @@ def render_page(report: Report) -> str:
         _level_table(report),
         _failures(report),
         _plots(report),
+        runtime_table(report),
         _implementations(report),
         _did_not_run(report),
         _circumstances(report),
