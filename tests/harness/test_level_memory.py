@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hexapla.compare.slowdown import Pace, Verdict
 from hexapla.compare.trajectory import Trajectory
 from hexapla.levels import memory
 from hexapla.levels.account import Account, account_of
@@ -64,7 +65,8 @@ def sound(peak: int = NEED, limit: int = NEED, collector: int | None = None) -> 
     figures: dict[str, Any] = {"limit_bytes_smallest": limit}
     if collector is not None:
         figures["limit_bytes_smallest_collector"] = collector
-    return MemorySeen(run, account, None, (Checked("limit_explicit", (Attempt(figures=figures),)),))
+    checked = (Checked("limit_explicit", (Attempt(figures=figures),)),)
+    return MemorySeen(run, account, checked, Verdict(Pace.STEADY))
 
 
 def finding(seen: MemorySeen, c: MemorySeen | None = None) -> Finding:
@@ -84,9 +86,11 @@ def _account(seen: MemorySeen, **changed: Any) -> MemorySeen:
     return replace(seen, account=replace(seen.account, **changed))
 
 
-def _pressed(seen: MemorySeen) -> MemorySeen:
-    slow = {k: replace(step, milliseconds=7.0 if k > 6 else 1.0) for k, step in seen.run.steps.items()}
-    return replace(seen, run=replace(seen.run, steps=slow))
+PRESSED = Verdict(Pace.MEMORY_PRESSURE, 7, 11, 7.0)
+
+
+def _pressed(seen: MemorySeen, again: Verdict | None = PRESSED) -> MemorySeen:
+    return replace(seen, pace=PRESSED, pace_again=again)
 
 
 def _failing_check(seen: MemorySeen) -> MemorySeen:
@@ -120,8 +124,16 @@ def test_a_run_without_a_ledger_is_unknown() -> None:
     assert found.outcome is Outcome.UNKNOWN
 
 
-def test_a_busy_machine_is_noisy_and_passes() -> None:
-    seen = replace(_pressed(sound()), waiting_ms=(0.1,) * 6 + (6.0,) * 6)
+@pytest.mark.parametrize(
+    "seen",
+    [
+        replace(sound(), pace=replace(PRESSED, pace=Pace.NOISY)),
+        _pressed(sound(), again=Verdict(Pace.STEADY)),
+        _pressed(sound(), again=replace(PRESSED, pace=Pace.NOISY)),
+    ],
+    ids=["noisy", "steady when asked again", "noisy when asked again"],
+)
+def test_a_busy_machine_is_noisy_and_passes(seen: MemorySeen) -> None:
     found = finding(seen)
     assert found.outcome is Outcome.PASS, found.reason
     assert found.figures["pace"] == "noisy"

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from fake_device import FakeDeviceGauge
+from hexapla.process import waiting
 from hexapla.process.device_memory import (
     NOT_AVAILABLE,
     CoreCounters,
@@ -23,8 +24,11 @@ from hexapla.process.device_memory import (
 )
 from hexapla.process.sampler import Sampler
 from hexapla.process.tasks import look
+from hexapla.process.waiting import waited_ms
+from hexapla.protocol import Step
 from hexapla.protocol.ledger import read_since
 from synthetic_ledger import Entry, write_ledger
+from test_level_checkpoint import events
 
 _MIB = 1 << 20
 # A process with three threads, an open file and a child, that works until it is ended.
@@ -218,3 +222,28 @@ def test_nobody_knows() -> None:
     assert reading.bytes is None
     assert reading.figure == NOT_AVAILABLE
     assert "0" not in reading.words
+
+
+def test_waiting_for_a_core_is_known_or_none(busy: subprocess.Popen[bytes]) -> None:
+    before = waited_ms(busy.pid)
+    if before is None:
+        pytest.skip("this kernel keeps no account of the run queue")
+    time.sleep(0.2)
+    after = waited_ms(busy.pid)
+    assert after is not None and after >= before
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    assert waited_ms(gone.pid) is None
+
+
+def test_waiting_is_known_for_every_step_or_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    known: list[float | None] = [10.0, 12.0, 11.0, None, 20.0]
+    monkeypatch.setattr(waiting, "waited_ms", lambda _pid: known.pop(0))
+    heard = waiting.Waiting(1)
+    steps = [event for event in events(1, 4) if isinstance(event, Step)]
+    for step in steps[:2]:
+        heard.hear(step)
+    assert heard.milliseconds == (2.0, 0.0)  # a thread that ended took its account with it
+    for step in steps[2:]:
+        heard.hear(step)
+    assert heard.milliseconds is None

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from hexapla.compare.bounds import Bound, Bounds
 from hexapla.compare.growth import growth
-from hexapla.compare.slowdown import Pace, pace_of
+from hexapla.compare.slowdown import Pace, Verdict
 from hexapla.compare.trajectory import Trajectory
 from hexapla.envelope.baseline import recorded_for
 from hexapla.envelope.load import load_bounds
@@ -37,13 +37,14 @@ NOT_AVAILABLE = "not available"
 class MemorySeen:
     """What one implementation showed: its run without a limit, and the tries of its checks.
 
-    waiting_ms: of each update, the time its threads waited for a core; None where nobody counts it.
+    pace, pace_again: of that run, and of another one when that seemed slowed down by memory.
     """
 
     run: Trajectory
     account: Account
-    waiting_ms: tuple[float, ...] | None
     checked: tuple[Checked, ...]
+    pace: Verdict
+    pace_again: Verdict | None = None
 
     @property
     def figures(self) -> dict[str, Figure]:
@@ -65,9 +66,10 @@ class Memory(Level[MemorySeen]):
         if lacking:
             raise NotApplicable(f"it has no {', '.join(lacking)}")
         trials = Trials(session, inputs, collects(hello))
-        run, account, waiting = trials.plain()
+        run, account, pace = trials.plain()
+        again = trials.plain()[2] if pace.pace is Pace.MEMORY_PRESSURE else None
         checked = carry_out_all(trials.checks(run, account.peak)) if account.peak else ()
-        return MemorySeen(run, account, waiting, checked)
+        return MemorySeen(run, account, checked, pace, again)
 
     def judge(
         self, observed: Mapping[str, MemorySeen], stacks: Mapping[str, str], inputs: Inputs
@@ -94,7 +96,7 @@ def _finding(name: str, seen: MemorySeen, bounds: Bounds, c: Mapping[str, Figure
     checks = {
         "account": _account(seen),
         "growth": _growth(seen.account, bounds),
-        "pace": _pace(seen, bounds),
+        "pace": _pace(seen),
         "peak_ratio_c": _ratio(seen.account.peak, c.get("device_bytes_peak"), bounds["peak_ratio_c"]),
     }
     collector = seen.figures.get("limit_bytes_smallest_collector")
@@ -148,10 +150,15 @@ def _growth(account: Account, bounds: Bounds) -> Attempt:
     )
 
 
-def _pace(seen: MemorySeen, bounds: Bounds) -> Attempt:
-    """A slow-down that nobody asked for. A busy machine is no fault, nor is a run too short to tell."""
-    steps = [seen.run.steps[update].milliseconds for update in sorted(seen.run.steps)]
-    verdict = pace_of(steps, bounds, seen.waiting_ms)
+def _pace(seen: MemorySeen) -> Attempt:
+    """A slow-down that nobody asked for. A busy machine is no fault, nor is a run too short to tell.
+
+    One that does not come again is the machine's: memory that is too small is too small every time.
+    """
+    verdict = seen.pace
+    if verdict.pace is Pace.MEMORY_PRESSURE and seen.pace_again is not None:
+        came_again = seen.pace_again.pace is Pace.MEMORY_PRESSURE
+        verdict = verdict if came_again else replace(verdict, pace=Pace.NOISY)
     figures: dict[str, Figure] = {"pace": verdict.pace.value}
     if seen.account.spills:
         return Attempt(

@@ -12,7 +12,9 @@ from dataclasses import replace
 from functools import partial
 
 from hexapla.compare.bits import first_parting
+from hexapla.compare.slowdown import Verdict, pace_of
 from hexapla.compare.trajectory import Trajectory
+from hexapla.envelope.load import load_bounds
 from hexapla.levels.account import Account, account_of
 from hexapla.levels.checks import Attempt, Try, probe, wrong
 from hexapla.levels.level import Inputs
@@ -68,12 +70,14 @@ class Trials:
         self._spec = brief(inputs.spec)
         self._folder = inputs.work / session.name / "memory"
 
-    def plain(self) -> tuple[Trajectory, Account, tuple[float, ...] | None]:
-        """Train without a limit; the milliseconds that each update's threads waited for a core."""
+    def plain(self) -> tuple[Trajectory, Account, Verdict]:
+        """Train without a limit; what its step times say."""
         waiting = Waiting(self._session.running.pid)
         leg = self._leg("plain", UPDATES)
         trained = train(self._session, self._inputs, self._spec, leg, waiting.hear)
-        return trained.run, account_of(trained.ledger), waiting.milliseconds
+        steps = [trained.run.steps[update].milliseconds for update in sorted(trained.run.steps)]
+        pace = pace_of(steps, load_bounds("memory"), waiting.milliseconds)
+        return trained.run, account_of(trained.ledger), pace
 
     def checks(self, run: Trajectory, peak: int) -> dict[str, Try]:
         """All tries in order, the one that leaks on purpose last: it gets a process of its own."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
+import psutil
+
 from hexapla.process.threads import thread_ids
 from hexapla.protocol import Event, Step
 
@@ -36,11 +38,12 @@ class Waiting:
 
 
 def waited_ms(pid: int) -> float | None:
-    """Milliseconds that the threads alive now have spent in the run queue; None where nobody counts them."""
+    """Milliseconds that the threads alive now have spent in the run queue, and that this machine's own host
+    has taken from all cores; None where nobody counts the first."""
     total, known = 0, False
     for thread in thread_ids(pid):
         with contextlib.suppress(OSError, ValueError, IndexError):
             words = Path(f"/proc/{pid}/task/{thread}/schedstat").read_text("ascii").split()
             total += int(words[1])
             known = True
-    return total / 1e6 if known else None
+    return total / 1e6 + psutil.cpu_times().steal * 1e3 if known else None
