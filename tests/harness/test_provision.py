@@ -292,3 +292,29 @@ def test_core_without_a_compiler_skips_who_stands_on_it(tmp_path: Path, binding:
     assert status == 0 and lines["sound"][0] is Outcome.PASS
     outcome, reason = lines["cored"]
     assert outcome is Outcome.SKIPPED and reason.startswith("no cc >=12 (none found)")
+
+
+def test_a_trainer_without_its_packages_skips_every_level(tmp_path: Path, binding: MakeBinding) -> None:
+    """As the reference torch does where torch is not installed: at the second question as at the first."""
+    folder = binding("good", name="unfurnished")
+    lines = [
+        "import json, sys",
+        "for line in sys.stdin:",
+        "    request = json.loads(line)",
+        "    said = {'event': 'skipped', 'reason': 'pip install torch'}",
+        "    if request['request'] == 'bye':",
+        "        said = {'event': 'bye', 'handles_live': None, 'bytes_live': None}",
+        "    print(json.dumps(said | {'id': request['id']}), flush=True)",
+        "    if said['event'] == 'bye':",
+        "        break",
+    ]
+    (folder / "trainer.py").write_text("\n".join(lines) + "\n", "utf-8")
+    words = ["--binding", str(folder), "--spec", "micro", "--references", "oracle"]
+    levels = ["abi", "loading"]
+    words += [word for level in levels for word in ("--level", level)]
+    assert main(["conform", "--results", str(tmp_path / "run"), *words]) == 0
+    read = read_results(tmp_path / "run")
+    said = {
+        line.level: (line.outcome, line.reason) for line in read.lines if line.implementation == folder.name
+    }
+    assert said == dict.fromkeys(levels, (Outcome.SKIPPED, "pip install torch"))

@@ -1,9 +1,9 @@
 """Compile and link `_hexapla_native`: src/*.cpp with core's archive, into one module that shows only its
 init function.
 
-Run by binding.toml: build.py OUTPUT_FOLDER LIBRARY_FOLDER CORE_INCLUDE COMPILER. Separate from CMake because
-core is built already, by the harness, and five files need no generator. A file is compiled again only if it,
-a header that it includes or the command is another than last time: pybind11 makes each cost ten seconds.
+Run by binding.toml: build.py OUTPUT_FOLDER LIBRARY_FOLDER CORE_INCLUDE COMPILER_WORDS... Separate from CMake
+because core is built already, by the harness, and five files need no generator. A file is compiled again only
+if it, a header that it includes or the command is another than last time: pybind11 makes each cost ten seconds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FLAGS += ["-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]
 
 def main() -> int:
     output, library, include = (Path(each) for each in sys.argv[1:4])
-    compiler = shlex.split(sys.argv[4])
+    compiler = sys.argv[4:]
     archive = library / "libhexapla_static.a"
     for package in ("pybind11", "scipy_openblas32"):
         if importlib.util.find_spec(package) is None:

@@ -54,6 +54,7 @@ class Session:
         self._choice = choice
         self._on_event = on_event
         self._trainer: Trainer | None = None
+        self._skipped = ""  # why it answered hello with `skipped`: so it answers everything
         self._starts = 0
         self._used: dict[str, int] = {}
 
@@ -119,6 +120,8 @@ class Session:
             self._trainer.interrupt()
 
     def _started(self) -> Trainer:
+        if self._skipped:
+            raise RequestSkipped(self._skipped)
         if self._trainer is not None and self._trainer.failure is None:
             return self._trainer
         try:
@@ -127,6 +130,7 @@ class Session:
         except TrainerFailure as failure:
             raise HelloFailed(failure) from None
         if isinstance(hello, Skipped):
+            self._skipped = hello.reason
             raise RequestSkipped(hello.reason)
         self.hello = hello
         return self._trainer
