@@ -3,7 +3,7 @@ init function.
 
 Run by binding.toml: build.py OUTPUT_FOLDER LIBRARY_FOLDER CORE_INCLUDE COMPILER_WORDS... Separate from CMake
 because core is built already, by the harness, and five files need no generator. A file is compiled again only
-if it, a header that it includes or the command is another than last time: pybind11 makes each cost ten seconds.
+if it, a header of it or the command is another than last time: pybind11 makes each cost ten seconds.
 """
 
 from __future__ import annotations
