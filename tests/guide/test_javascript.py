@@ -151,3 +151,12 @@ def test_the_lock_file_names_no_place() -> None:
     pinned = {name: value for name, value in packages.items() if name}
     assert pinned and all(value["integrity"].startswith("sha512-") for value in pinned.values())
     assert not any("resolved" in value for value in pinned.values())
+
+
+def test_the_example_of_the_readme_runs(built: Built, tmp_path: Path) -> None:
+    text = (BINDING / "README.md").read_text("utf-8").split("```js\n")[1].split("```")[0]
+    example = tmp_path / "example.mjs"
+    example.write_text(text.replace('"./safe.mjs"', json.dumps(str(BINDING / "safe.mjs"))), "utf-8")
+    command = [built.argv[0], str(example)]
+    done = subprocess.run(command, env=built.environment, capture_output=True, text=True, check=False)
+    assert done.stdout == "Float32Array(1) [ 11 ] Float32Array(2) [ 3, 4 ]\n" and done.stderr == ""

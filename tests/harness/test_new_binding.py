@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hexapla.cli import main
 from hexapla.protocol import LEVELS
-from hexapla.toolchains import MissingTool, find_tool, load_manifest
+from hexapla.toolchains import (
+    MissingTool,
+    Places,
+    ToolchainMissing,
+    build_binding,
+    build_core,
+    find_tool,
+    load_manifest,
+)
 
 
 def made(capfd: pytest.CaptureFixture[str], folder: Path, name: str, language: str) -> dict:
@@ -24,6 +33,7 @@ def made(capfd: pytest.CaptureFixture[str], folder: Path, name: str, language: s
     [
         ("JavaScript", "node", "JavaScript"),
         ("Python", "python", "Python"),
+        ("Go", "go", "Go"),
         ('Com"mon \\ Lisp', "python", "Python"),
     ],
 )
@@ -50,18 +60,19 @@ def test_a_stub_is_skipped_at_every_level(
     assert main([*words, "--strict", "--results", str(tmp_path / "strict")]) == 1
 
 
-@pytest.mark.parametrize("language", ["JavaScript", "Python"])
+@pytest.mark.parametrize("language", ["JavaScript", "Python", "Go"])
 def test_a_stub_keeps_the_protocol(tmp_path: Path, capfd: pytest.CaptureFixture[str], language: str) -> None:
     """A line that cannot be read is an error and the exit status 2; the next request is answered."""
-    if language == "JavaScript" and isinstance(find_tool("node"), MissingTool):
-        pytest.skip("no node")
     folder = tmp_path / "stub"
     made(capfd, folder, "stub", language)
-    tool = find_tool(load_manifest(folder).run[0][1:-1])
-    assert not isinstance(tool, MissingTool)
-    trainer = next(path for path in folder.iterdir() if path.stem == "trainer")
+    places = Places.find()
+    try:
+        core = build_core(places)
+        built = build_binding(load_manifest(folder), replace(places, build=tmp_path / "build"), core)
+    except ToolchainMissing as missing:
+        pytest.skip(str(missing))
     lines = b'{"protocol":1,"id":"a","request":"load"}\n\xff\n{"protocol":1,"id":"b","request":"hello"}'
-    done = subprocess.run([*tool.argv, str(trainer)], input=lines, capture_output=True, check=False)
+    done = subprocess.run(built.argv, input=lines, capture_output=True, check=False)
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(each["id"], each["event"]) for each in events] == [
         ("a", "skipped"),

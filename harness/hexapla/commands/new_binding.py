@@ -25,15 +25,19 @@ _GUIDE = "docs/add-a-language.md"
 
 @dataclass(frozen=True, slots=True)
 class Stub:
-    """The templates of one language: its manifest's, and the trainer's with the name it gets."""
+    """The templates of one language: its manifest's, then those of files that keep their names."""
 
     manifest: str
-    trainer: str
+    files: tuple[str, ...]
 
 
-_PYTHON = Stub("python.toml", "trainer.py")
+_PYTHON = Stub("python.toml", ("trainer.py",))
 # Lower-case names; adding a language here is one entry and its templates.
-STUBS = {"python": _PYTHON, "javascript": Stub("javascript.toml", "trainer.mjs")}
+STUBS = {
+    "go": Stub("go.toml", ("trainer.go", "go.mod")),
+    "javascript": Stub("javascript.toml", ("trainer.mjs",)),
+    "python": _PYTHON,
+}
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -62,10 +66,10 @@ def new_binding(arguments: argparse.Namespace) -> int:
     folder = (arguments.out or Places.find().root / "bindings" / arguments.name).absolute()
     known = language.lower() in STUBS
     stub = STUBS.get(language.lower(), _PYTHON)
+    templates = {FILE_NAME: stub.manifest} | {file: file for file in ("CHECKLIST.md", *stub.files)}
     texts = {
-        FILE_NAME: _filled(stub.manifest, arguments.name, language, folder, known),
-        "CHECKLIST.md": _filled("CHECKLIST.md", arguments.name, language, folder, known),
-        stub.trainer: _filled(stub.trainer, arguments.name, language, folder, known),
+        file: _filled(template, arguments.name, language, folder, known)
+        for file, template in templates.items()
     }
     _write(folder, texts)
     if arguments.json:
