@@ -21,7 +21,8 @@ function install() {
   fs.rmSync(note, { force: true });
   if (fs.existsSync(complete) && fs.readFileSync(complete, "utf8") === lock) return 0;
   for (const file of ["package.json", "package-lock.json"]) fs.copyFileSync(path.join(here, file), path.join(folder, file));
-  const npm = spawnSync("npm", ["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: folder, encoding: "utf8" });
+  const flags = ["--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1"];
+  const npm = spawnSync("npm", ["ci", ...flags], { cwd: folder, encoding: "utf8" });
   if (npm.error) return skip(`npm cannot be started (${npm.error.code}); install npm, it brings the package koffi`);
   if (npm.status !== 0) {
     process.stderr.write(npm.stderr);
