@@ -2,6 +2,7 @@
 #include "hexapla/context.h"
 
 #include "abi/shim.hpp"
+#include "runtime/faults.hpp"
 
 using namespace hexapla;
 
@@ -48,6 +49,7 @@ hxp_status hxp_context_create(const char* device, const hxp_context_options* opt
     require(out != nullptr, "out must be given");
     const Share<Context> context = make<Context>(device, checked(options));
     *out = publish(context);
+    if (faulty(Fault::thread_local_device)) device_of_thread() = device;
     context->record(HXP_OPERATION_CONTEXT_CREATE, *out, 0, HXP_OK, thread_id());
   });
 }

@@ -8,6 +8,7 @@
 
 #include "abi/shim.hpp"
 #include "backends/cpu/blas.hpp"
+#include "runtime/faults.hpp"
 
 namespace hexapla {
 
@@ -17,11 +18,6 @@ constexpr std::array status_names{"HXP_OK",           "HXP_INVALID_ARGUMENT", "H
                                   "HXP_WRONG_THREAD", "HXP_BUSY",             "HXP_DEVICE",        "HXP_NO_GRADIENT",  "HXP_IO",
                                   "HXP_FORMAT",       "HXP_NOT_FOUND",        "HXP_UNSUPPORTED",   "HXP_INTERNAL"};
 static_assert(status_names.size() == HXP_INTERNAL + 1);
-
-// Fault switches of core/faults name themselves here; a normal build has none.
-#ifndef HXP_FAULTS
-#define HXP_FAULTS ""
-#endif
 
 std::string compiler() {
 #if defined(__clang__)
@@ -50,6 +46,8 @@ std::string one_line(std::string text) {
 hxp_status report(hxp_error* error, hxp_status status, std::string_view text) noexcept {
   constexpr std::size_t head = offsetof(hxp_error, message);
   if (!error || error->struct_size <= head) return status;
+  std::string shared;
+  if (faulty(Fault::shared_error_text)) text = shared = text_from_shared_place(text);
   const std::size_t room = std::min<std::size_t>(error->struct_size, sizeof(hxp_error)) - head - 1;
   std::size_t bytes = std::min(text.size(), room);
   // A text that does not fit is cut between characters, not within one.
@@ -72,6 +70,11 @@ hxp_status retain(hxp_error* error, std::uint16_t operation, Kind kind, std::uin
   return guard(error, operation, [&] {
     Share<Object> object = share_object(handle, kind);
     Context* const home = object->home();
+    if (kind == Kind::tensor && out && faulty(Fault::missing_share)) {
+      home->record(operation, handle, 0, HXP_OK, thread_id());
+      *out = handle;
+      return;
+    }
     if (!home) {
       require(out != nullptr, "out must be given");
       *out = publish(std::move(object));
@@ -120,10 +123,10 @@ uint32_t hxp_abi_version(void) { return HXP_ABI_VERSION; }
 const char* hxp_build_info(void) {
   static const auto* const text = new std::string(hexapla::one_line(hexapla::join(
       "hexapla ", HXP_VERSION, ", commit ", HXP_COMMIT, ", ", hexapla::compiler(), ", ", hexapla::processor(), ", BLAS ",
-      hexapla::backends::cpu::blas_description(), ", backends cpu, faults ", *HXP_FAULTS ? HXP_FAULTS : "none")));
+      hexapla::backends::cpu::blas_description(), ", backends cpu, faults ", hexapla::fault_words())));
   return text->c_str();
 }
 
-const char* hxp_build_faults(void) { return HXP_FAULTS; }
+const char* hxp_build_faults(void) { return hexapla::fault_names(); }
 
 }  // extern "C"

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "abi/shim.hpp"
+#include "runtime/faults.hpp"
 #include "runtime/transfer.hpp"
 
 using namespace hexapla;
@@ -77,6 +78,7 @@ hxp_status hxp_tensor_context(hxp_tensor tensor, hxp_context* out, hxp_error* er
 
 hxp_status hxp_tensor_device(hxp_tensor tensor, char* out, uint64_t out_bytes, hxp_error* error) {
   return query(error, tensor, [&](const Tensor& subject) {
+    if (faulty(Fault::thread_local_device)) return write_text(device_of_thread(), out, out_bytes);
     write_text(subject.storage()->spilled() ? "host" : subject.context().device_name(), out, out_bytes);
   });
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/faults.hpp"
+
 namespace hexapla::autograd {
 
 namespace {
@@ -9,6 +11,12 @@ namespace {
 constexpr std::uint64_t step_bytes = 64;
 
 std::uint64_t rounded(std::uint64_t bytes) { return (bytes + step_bytes - 1) / step_bytes * step_bytes; }
+
+// Whether backward must make a dense copy of what it reads.
+bool needs_copy(const Share<Tensor>& kept) {
+  if (!kept || kept->contiguous()) return false;
+  return kept->span() < kept->elements() || !faulty(Fault::transposed_backward_dense);
+}
 
 std::uint64_t float_bytes(std::int64_t elements) { return static_cast<std::uint64_t>(elements) * sizeof(float); }
 
@@ -192,11 +200,11 @@ void Plan::rule(const Record& record, BufferNumber incoming) {
   const std::uint64_t scratch_bytes = record.scratch_bytes(table_, step.at);
   step.scratch = arena_.take(scratch_bytes);
   for (std::size_t i = 0; i < kept_max; ++i)
-    if (record.kept[i] && !record.kept[i]->contiguous()) step.dense[i] = arena_.take(record.kept[i]->bytes());
+    if (needs_copy(record.kept[i])) step.dense[i] = arena_.take(record.kept[i]->bytes());
   steps_.push_back(step);
   arena_.give_back(step.scratch, scratch_bytes);
   for (std::size_t i = 0; i < kept_max; ++i)
-    if (record.kept[i] && !record.kept[i]->contiguous()) arena_.give_back(step.dense[i], record.kept[i]->bytes());
+    if (needs_copy(record.kept[i])) arena_.give_back(step.dense[i], record.kept[i]->bytes());
   for (const Detour& detour : detours) {
     move(detour.from, detour.to, true, detour.elements);
     drop(detour.from);
@@ -218,7 +226,7 @@ void Plan::place(std::byte* arena) {
     if (step.record == nullptr) continue;
     for (std::size_t i = 0; i < kept_max; ++i)
       if (const Share<Tensor>& kept = step.record->kept[i]; kept)
-        step.at.kept[i] = kept->contiguous() ? kept->data() : reinterpret_cast<const float*>(base_ + step.dense[i]);
+        step.at.kept[i] = needs_copy(kept) ? reinterpret_cast<const float*>(base_ + step.dense[i]) : kept->data();
   }
 }
 
@@ -234,7 +242,7 @@ void Plan::run(backends::Queue& queue) const {
       continue;
     }
     for (std::size_t i = 0; i < kept_max; ++i)
-      if (const Share<Tensor>& kept = step.record->kept[i]; kept && !kept->contiguous())
+      if (const Share<Tensor>& kept = step.record->kept[i]; needs_copy(kept))
         table_.gather.run(queue, {device_view(*kept), {const_cast<float*>(step.at.kept[i]), false}});
     step.record->run(table_, queue, step.at);
   }

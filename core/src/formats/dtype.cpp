@@ -4,15 +4,27 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+
+#include "runtime/faults.hpp"
 
 namespace hexapla {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "safetensors is little-endian and is copied as it stands");
 
-void widen_f32(const std::byte* stored, std::size_t elements, float* out) noexcept { std::memcpy(out, stored, elements * sizeof(float)); }
+// subnormals_flushed: what has no exponent in f32 becomes zero.
+void flush(float* values, std::size_t elements) noexcept {
+  for (std::size_t i = 0; i < elements; ++i)
+    if (std::fpclassify(values[i]) == FP_SUBNORMAL && faulty(Fault::subnormals_flushed)) values[i] = std::copysign(0.0f, values[i]);
+}
+
+void widen_f32(const std::byte* stored, std::size_t elements, float* out) noexcept {
+  std::memcpy(out, stored, elements * sizeof(float));
+  if (has_faults) flush(out, elements);
+}
 
 template <class Convert>
 void widen_16(const std::byte* stored, std::size_t elements, float* out, Convert convert) noexcept {
@@ -22,6 +34,7 @@ void widen_16(const std::byte* stored, std::size_t elements, float* out, Convert
     const std::uint32_t bits = convert(half);
     std::memcpy(out + i, &bits, sizeof bits);
   }
+  if (has_faults) flush(out, elements);
 }
 
 std::uint32_t bits_of_f16(std::uint16_t half) noexcept {
@@ -34,10 +47,13 @@ std::uint32_t bits_of_f16(std::uint16_t half) noexcept {
   return sign | (113 - shift) << 23 | (fraction << shift & 0x3FFU) << 13;
 }
 
-void widen_f16(const std::byte* stored, std::size_t elements, float* out) noexcept { widen_16(stored, elements, out, bits_of_f16); }
-
 void widen_bf16(const std::byte* stored, std::size_t elements, float* out) noexcept {
   widen_16(stored, elements, out, [](std::uint16_t half) { return std::uint32_t{half} << 16; });
+}
+
+void widen_f16(const std::byte* stored, std::size_t elements, float* out) noexcept {
+  if (faulty(Fault::f16_as_bf16)) return widen_bf16(stored, elements, out);
+  widen_16(stored, elements, out, bits_of_f16);
 }
 
 constexpr std::array<Dtype, 22> known{{

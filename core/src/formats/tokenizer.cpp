@@ -7,6 +7,7 @@
 #include "formats/text.hpp"
 #include "formats/unicode.hpp"
 #include "runtime/error.hpp"
+#include "runtime/faults.hpp"
 
 namespace hexapla {
 namespace {
@@ -23,7 +24,7 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
   const std::size_t invalid = first_invalid_utf8(text);
   require(invalid == text.size(), "the text is not UTF-8 at byte ", invalid);
   std::string buffer;
-  const std::string_view normal = parts_.nfc ? unicode::nfc(text, buffer) : text;
+  const std::string_view normal = parts_.nfc && !faulty(Fault::no_nfc) ? unicode::nfc(text, buffer) : text;
   std::vector<std::int32_t> ids;
   ids.reserve(normal.size() / 3);
   Bpe::Scratch scratch;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "runtime/call.hpp"
+#include "runtime/faults.hpp"
 #include "runtime/handles.hpp"
 #include "runtime/tensor.hpp"
 
@@ -166,7 +167,7 @@ void Context::allocate(Buffer& buffer, std::size_t bytes, Contents contents) {
   const bool injected = allocation_is_to_fail();
   const auto attempt = [&] { return !injected && try_allocate(buffer, bytes, contents); };
   if (attempt()) return;
-  if (!injected && (options_.flags & HXP_SPILL) && spill(buffer, bytes, contents)) return;
+  if (!injected && ((options_.flags & HXP_SPILL) || faulty(Fault::spill_silently)) && spill(buffer, bytes, contents)) return;
   for (std::uint32_t retry = 0; retry < options_.pressure_retries && relieve(bytes); ++retry) {
     if (attempt()) {
       count(account_, &MemoryAccount::pressure_rescues);
@@ -246,7 +247,7 @@ void Context::free(Buffer& buffer) noexcept {
 
 // One turn of the pressure hook, on the caller's thread, which holds nothing but its place in the row of calls.
 bool Context::relieve(std::size_t bytes) {
-  if (!options_.pressure_hook) return false;
+  if (!options_.pressure_hook || faulty(Fault::no_pressure_hook)) return false;
   bool again = false;
   workers_.on_caller([&] {
     const std::uint32_t thread = thread_id();
@@ -257,7 +258,7 @@ bool Context::relieve(std::size_t bytes) {
     hook_thread_.store(0);
     record(HXP_OPERATION_PRESSURE, 0, static_cast<std::int64_t>(bytes), HXP_OK, thread);
   });
-  return again;
+  return again && !faulty(Fault::pressure_answer_ignored);
 }
 
 // ---- spilled storages in a call

@@ -1,6 +1,7 @@
 // rms_norm over the last axis; backward recomputes the root from x.
 #include "autograd/forward.hpp"
 #include "autograd/operations.hpp"
+#include "runtime/faults.hpp"
 
 namespace hexapla::ops {
 
@@ -30,6 +31,7 @@ Share<Tensor> rms_norm(Tape* tape, const Share<Tensor>& x, const Share<Tensor>& 
   const std::int64_t width = x->shape().last();
   require(gain->shape()[0] == width, "gain has ", gain->shape()[0], " values, the last axis of x ", width);
   require(epsilon >= 0, "epsilon is ", epsilon);
+  if (faulty(Fault::rms_epsilon)) epsilon = 1e-5;
   const std::int64_t rows = width == 0 ? 0 : x->elements() / width;
   Forward forward(x->context());
   const float* values = forward.dense(x);

@@ -9,6 +9,7 @@
 #include "backends/cpu/entries.hpp"
 #include "backends/cpu/lanes.hpp"
 #include "backends/cpu/queue.hpp"
+#include "runtime/faults.hpp"
 
 namespace hexapla::backends::cpu {
 
@@ -31,6 +32,12 @@ std::vector<Record> records_of(const AttentionArgs& args) {
     if (args.starts[i + 1] > args.starts[i]) records.push_back({args.starts[i], args.starts[i + 1]});
   std::stable_sort(records.begin(), records.end(), [](const Record& a, const Record& b) { return a.rows() > b.rows(); });
   return records;
+}
+
+// Each key head serves neighbouring query heads.
+Index key_head_of(const AttentionArgs& args, Index head) {
+  if (faulty(Fault::kv_heads_tiled)) return head % args.kv_heads;
+  return head / (args.heads / args.kv_heads);
 }
 
 Index row_behind_records(const AttentionArgs& args) { return args.starts_count == 0 ? 0 : args.starts[args.starts_count - 1]; }
@@ -84,7 +91,7 @@ void forward_block(const AttentionArgs& args, const Record& record, Index head, 
   const Index end = args.causal ? row + rows : record.last;
   const Index query_stride = args.heads * args.width;
   const Index key_stride = args.kv_heads * args.width;
-  const Index key_head = head / (args.heads / args.kv_heads);
+  const Index key_head = key_head_of(args, head);
   const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(args.width)));
   const float* q = args.q + row * query_stride + head * args.width;
   float* out = args.out + row * query_stride + head * args.width;
@@ -154,7 +161,7 @@ void backward_block(const AttentionBackwardArgs& args, const Record& record, Ind
   const Index end = f.causal ? row + rows : record.last;
   const Index query_stride = f.heads * f.width;
   const Index key_stride = f.kv_heads * f.width;
-  const Index key_head = head / (f.heads / f.kv_heads);
+  const Index key_head = key_head_of(f, head);
   const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(f.width)));
   const Index query_at = row * query_stride + head * f.width;
   const float* incoming = args.incoming + query_at;
@@ -217,15 +224,15 @@ void attention(Queue& queue, const AttentionArgs& args) {
 void attention_backward(Queue& queue, const AttentionBackwardArgs& args) {
   const AttentionArgs& f = args.forward;
   const std::vector<Record> records = records_of(f);
-  const Index group = f.heads / f.kv_heads;
   for_blocks(queue, static_cast<Index>(records.size()) * f.kv_heads, 1, [&](Index first, Index last) {
     for (Index tile = first; tile < last; ++tile) {
       const Record& record = records[tile / f.kv_heads];
       const Index key_head = tile % f.kv_heads;
       clear_head(args.k_gradient, record, key_head, f.kv_heads, f.width);
       clear_head(args.v_gradient, record, key_head, f.kv_heads, f.width);
-      for (Index head = key_head * group; head < (key_head + 1) * group; ++head)
-        for (Index block = 0; block * query_block < record.rows(); ++block) backward_block(args, record, head, block);
+      for (Index head = 0; head < f.heads; ++head)
+        for (Index block = 0; key_head_of(f, head) == key_head && block * query_block < record.rows(); ++block)
+          backward_block(args, record, head, block);
     }
   });
   const Index behind = row_behind_records(f);

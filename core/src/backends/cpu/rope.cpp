@@ -6,6 +6,7 @@
 #include "backends/cpu/entries.hpp"
 #include "backends/cpu/lanes.hpp"
 #include "backends/cpu/queue.hpp"
+#include "runtime/faults.hpp"
 
 namespace hexapla::backends::cpu {
 
@@ -65,6 +66,17 @@ HXP_CLONES void rotate(const float* left, const float* right, float* left_out, f
     }
 }
 
+// rope_interleaved: the pairs are neighbours.
+void rotate_neighbours(const float* x, const Gradient& out, Index at, Index first, Index pairs, const float* cosines, const float* sines) {
+  for (Index i = 0; i < pairs; ++i) {
+    const Index left = at + 2 * (first + i), right = left + 1;
+    const float turned_left = x[left] * cosines[i] - x[right] * sines[i];
+    const float turned_right = x[right] * cosines[i] + x[left] * sines[i];
+    out.data[left] = turned_left + (out.accumulate ? out.data[left] : 0.0f);
+    out.data[right] = turned_right + (out.accumulate ? out.data[right] : 0.0f);
+  }
+}
+
 void rotate_row(const RopeArgs& args, const Plan& plan, const double* frequencies, const double* parts, Index row) {
   float cosines[pairs_at_once], sines[pairs_at_once];
   const Index half = plan.half;
@@ -84,7 +96,11 @@ void rotate_row(const RopeArgs& args, const Plan& plan, const double* frequencie
     if (args.inverse)
       for (Index i = 0; i < pairs; ++i) sines[i] = -sines[i];
     for (Index head = 0; head < args.heads; ++head) {
-      const Index at = (row * args.heads + head) * args.width + first;
+      const Index start = (row * args.heads + head) * args.width, at = start + first;
+      if (faulty(Fault::rope_interleaved)) {
+        rotate_neighbours(args.x, args.out, start, first, pairs, cosines, sines);
+        continue;
+      }
       rotate(args.x + at, args.x + at + half, args.out.data + at, args.out.data + at + half, pairs, cosines, sines,
              args.out.accumulate);
     }
