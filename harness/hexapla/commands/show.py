@@ -83,8 +83,6 @@ class Show:
 
     def line(self, line: Line) -> None:
         """One result; a failure with its reason and the command that reruns it."""
-        if line.outcome is Outcome.SKIPPED and line.reason == "not built yet":
-            return
         text = Text(f"{line.level}: {line.implementation}: ")
         text.append(line.outcome.value, style=_STYLES.get(line.outcome, "bold red"))
         if line.outcome is Outcome.PASS:

@@ -60,7 +60,6 @@ class Level(ABC, Generic[Observed]):
 
     name: ClassVar[str]
     stands_on: ClassVar[tuple[str, ...]] = ()
-    built: ClassVar[bool] = True
     rounds: ClassVar[int] = 1
     beside: ClassVar[tuple[str, ...]] = ()
     """Implementations that must run too, for one alone to be judged."""

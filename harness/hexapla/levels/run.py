@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from hexapla.levels.later import NOT_BUILT
 from hexapla.levels.level import AnyLevel, Finding, Inputs, NotApplicable
 from hexapla.levels.session import HelloFailed, RequestFailed, RequestSkipped, Session
 from hexapla.process import TrainerFailure
@@ -68,7 +67,7 @@ class Run:
 
     def go_through(self, levels: Sequence[AnyLevel]) -> None:
         """All levels in the order given."""
-        last = max((index for index, level in enumerate(levels) if level.built), default=-1)
+        last = len(levels) - 1
         try:
             with ThreadPoolExecutor(max_workers=self.jobs) as pool:
                 try:
@@ -158,11 +157,7 @@ class Run:
         for participant in self.participants:
             name = participant.name
             finding = _expected(level.name, participant, seen[name].finding or judged[name])
-            if (
-                level.built
-                and participant.unready is not None
-                and participant.unready.outcome is Outcome.FAIL
-            ):
+            if participant.unready is not None and participant.unready.outcome is Outcome.FAIL:
                 # A build that failed fails the first level; those behind it never had a chance.
                 participant.unready = Finding(Outcome.BLOCKED, f"never ready: {finding.reason}")
             participant.outcomes[level.name] = finding.outcome
@@ -181,8 +176,6 @@ class Run:
 
 
 def _not_asked(level: AnyLevel, participant: Participant) -> Finding | None:
-    if not level.built:
-        return Finding(Outcome.SKIPPED, NOT_BUILT)
     if participant.unready is not None:
         return participant.unready
     blocking = [name for name in level.stands_on if participant.outcomes.get(name) in _BLOCKING]
