@@ -80,6 +80,13 @@ def sanitize(session: nox.Session) -> None:
 
 
 @nox.session
+def faults(session: nox.Session) -> None:
+    """A core made wrong in one way at a time: each fault caught at its level, and nowhere else."""
+    install(session, "build", "test")
+    session.run("pytest", "-q", "tests/faults", *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Step times, wall times and the cost of a call, interleaved; words behind -- go to `hexapla bench`."""
     install(session, "build", torch=True)

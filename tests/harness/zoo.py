@@ -29,6 +29,7 @@ class Fake:
 ZOO = [
     Fake("no_start", Reason.NO_START, "a library that is not there", kept=None),
     Fake("wrong_protocol", Reason.WRONG_PROTOCOL, "protocol 2", kept=None),
+    Fake("faulty_core", Reason.FAULTY_CORE, "missing_share", kept=None),
     Fake("unknown_key", Reason.WRONG_PROTOCOL, "mood", kept=1),
     Fake("bits_lie", Reason.WRONG_PROTOCOL, "loss_bits", "evaluate", kept=1),
     Fake("not_json", Reason.NOT_JSON, "line 3", kept=1),

@@ -22,6 +22,7 @@ from hexapla.commands.inputs import UnfinishedError, UsageError
 from hexapla.commands.memory_plan import planned_use
 from hexapla.commands.participants import Found, Preparation, find
 from hexapla.commands.show import Show
+from hexapla.faults import NO_FAULT, core_faults
 from hexapla.levels import all_levels
 from hexapla.levels.level import Inputs
 from hexapla.levels.run import Hooks, Participant, Run
@@ -66,6 +67,12 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="worker threads of a context")
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="implementations asked at once")
     input_words.add_arguments(parser)
+    parser.add_argument(
+        "--core-fault",
+        default="",
+        metavar="NAME",
+        help="build a core that can be made wrong, and run it with this fault on ('none': with no fault)",
+    )
     parser.add_argument("--results", type=Path, metavar="DIR", help="where results go (default runs/<time>)")
     parser.add_argument("--strict", action="store_true", help="a skipped level fails the run")
     parser.add_argument("--json", action="store_true", help="print one JSON object; progress goes to stderr")
@@ -92,6 +99,7 @@ def conduct(arguments: argparse.Namespace, show: Show) -> Report:
     """
     found = _found(arguments)
     places = Places.find()
+    _check_fault(arguments.core_fault)
     if arguments.threads < 1:
         raise UsageError(f"--threads {arguments.threads}: must be at least 1")
     now = datetime.now(UTC)
@@ -106,7 +114,7 @@ def conduct(arguments: argparse.Namespace, show: Show) -> Report:
     choice = ContextChoice(arguments.device, arguments.threads)
     for words in planned_use(arguments.device, inputs, _jobs(arguments, found)).lines():
         show.say(words)
-    preparation = Preparation(places, results, choice, show.say, show.event)
+    preparation = Preparation(places, results, choice, show.say, show.event, arguments.core_fault)
     try:
         _run(arguments, found, inputs, preparation, show)
         return write_reports(results, strict=arguments.strict)
@@ -124,6 +132,12 @@ def _jobs(arguments: argparse.Namespace, found: list[Found]) -> int:
     """How many implementations are asked at once."""
     chosen = arguments.jobs or max(1, min(2, (os.cpu_count() or 1) // arguments.threads))
     return int(min(chosen, len(found)))
+
+
+def _check_fault(name: str) -> None:
+    known = core_faults()
+    if name and name != NO_FAULT and name not in known:
+        raise UsageError(f"--core-fault {name}: no such fault; known are {NO_FAULT}, {', '.join(known)}")
 
 
 def _found(arguments: argparse.Namespace) -> list[Found]:
@@ -213,6 +227,7 @@ def _header(
         started=now.isoformat(timespec="seconds"),
         strict=arguments.strict,
         implementations=implementations,
+        core_fault=arguments.core_fault,
     )
 
 
@@ -242,9 +257,15 @@ def _repeat(arguments: argparse.Namespace, found: list[Found], name: str, level:
     words = ["hexapla", "conform", "--binding", name if own else str(folder.resolve())]
     words += [word for other in beside if other != name for word in ("--binding", other)]
     words += ["--level", level]
-    for word in ("spec", "corpus", "tokenizer", "model", "device", "threads", "references"):
+    for word in ("spec", "corpus", "tokenizer", "model", "device", "threads", "references", "core_fault"):
         value = getattr(arguments, word)
-        default = {"spec": "tiny", "device": "cpu:0", "threads": 1, "references": "all"}.get(word)
+        default = {
+            "spec": "tiny",
+            "device": "cpu:0",
+            "threads": 1,
+            "references": "all",
+            "core_fault": "",
+        }.get(word)
         if value is not None and value != default:
-            words += [f"--{word}", str(value)]
+            words += [f"--{word.replace('_', '-')}", str(value)]
     return shlex.join(words)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hexapla.commands.inputs import UsageError
@@ -50,18 +50,24 @@ class Found:
 
 @dataclass
 class Preparation:
-    """Builds core once, when the first implementation needs it; takes the device's level before any runs."""
+    """Builds core once, when the first implementation needs it; takes the device's level before any runs.
+
+    `core_fault`: a fault's name or "none" builds the core that can be made wrong, apart from the normal one.
+    """
 
     places: Places
     results: Path
     choice: ContextChoice
     say: Say
     on_event: Callable[[str, Event], None]
+    core_fault: str = ""
     device: DeviceWatch = field(init=False)
     sampler: Sampler = field(init=False)
     _core: Core | Exception | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
+        if self.core_fault:
+            self.places = replace(self.places, build=self.places.build / "faults")
         gauge = gauge_of(self.choice.device, self.results / "ledger")
         self.device = DeviceWatch(gauge)
         self.sampler = Sampler(self.results / "samples", sources_of(self.choice.device, gauge))
@@ -84,6 +90,9 @@ class Preparation:
         if manifest.build:
             self.say(f"build {manifest.name}: {built.seconds:.1f} s")
         launch = launch_of(built, self.results, self.device, self.sampler)
+        if self.core_fault:
+            environment = {**launch.environment, "HXP_FAULT": self.core_fault}
+            launch = replace(launch, environment=environment, core_fault=self.core_fault)
         session = Session(launch, self.choice, self.on_event)
         return Participant(manifest.name, manifest.stack, manifest.expected_failures, session)
 
@@ -94,7 +103,7 @@ class Preparation:
     def built_core(self) -> Core:
         if self._core is None:
             try:
-                self._core = build_core(self.places)
+                self._core = build_core(self.places, faults=bool(self.core_fault))
                 self.say(f"build core: {self._core.seconds:.1f} s ({self._core.compiler})")
             except (BuildError, ToolchainMissing) as error:
                 self._core = error

@@ -26,7 +26,8 @@ class Launch:
     """How to start one implementation, and where its words go.
 
     `device`: what holds the device to its level at the start; `sampler`: who looks at the process while it
-    runs; each None where nobody asks.
+    runs; each None where nobody asks. `core_fault`: the fault that core was built and started with, "none"
+    for the same build with no fault on; "" is a normal run, which refuses a core that can be made wrong.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Launch:
     limits: Limits = field(default_factory=Limits)
     device: DeviceWatch | None = None
     sampler: Sampler | None = None
+    core_fault: str = ""
 
     @property
     def stderr_path(self) -> Path:

@@ -18,6 +18,7 @@ from typing import IO, Any
 
 from hexapla.process import group
 from hexapla.process.failure import TrainerFailure
+from hexapla.process.faults import unmeant_faults
 from hexapla.process.guard import GUARD
 from hexapla.process.launch import Launch
 from hexapla.process.pipes import Flood, Pipes
@@ -140,7 +141,7 @@ class Trainer:
         return self._child.pid
 
     def hello(self, request_id: str = "hello") -> Hello | Skipped:
-        """First request. Raises TrainerFailure (no_start, wrong_protocol, …)."""
+        """First request. Raises TrainerFailure (no_start, wrong_protocol, faulty_core, …)."""
         answer = self.ask("hello", request_id)
         if isinstance(answer.end, Skipped):
             return answer.end
@@ -150,6 +151,9 @@ class Trainer:
         assert isinstance(hello, Hello)  # Order saw to it
         if hello.protocol != VERSION:
             raise self._fail(Reason.WRONG_PROTOCOL, f"it speaks protocol {hello.protocol}, not {VERSION}")
+        problem = unmeant_faults(hello, self.launch.core_fault)
+        if problem:
+            raise self._fail(Reason.FAULTY_CORE, problem)
         return hello
 
     def ask(

@@ -25,6 +25,7 @@ class Reason(StrEnum):
     EXIT_STATUS = "exit_status"
     CHILD_LEFT = "child_left"
     DEVICE_NOT_RELEASED = "device_not_released"
+    FAULTY_CORE = "faulty_core"
     BUILD_FAILED = "build_failed"
     BAD_MANIFEST = "bad_manifest"
     SILENCE = "silence"

@@ -72,7 +72,8 @@ class ResultsError(ValueError):
 @dataclass(frozen=True)
 class Header:
     """First line. `implementations` says what each trainer's `hello` said (stack, language, runtime, core);
-    `strict` belongs here because a report made later must come to the same exit status."""
+    `strict` belongs here because a report made later must come to the same exit status. `core_fault`: the
+    fault that core was made to have, "none" for the control; "" in a normal run."""
 
     versions: Mapping[str, str] = field(default_factory=dict)
     spec_digest: str = ""
@@ -82,6 +83,7 @@ class Header:
     started: str = ""
     strict: bool = False
     implementations: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    core_fault: str = ""
     results: int = RESULTS_VERSION
 
 

@@ -44,8 +44,11 @@ class Core:
         }
 
 
-def build_core(places: Places) -> Core:
-    """Build core/ unless this content was built before. Raises BuildError, ToolchainMissing."""
+def build_core(places: Places, *, faults: bool = False) -> Core:
+    """Build core/ unless this content was built before. Raises BuildError, ToolchainMissing.
+
+    faults: with the switches of core/faults, which a normal run refuses.
+    """
     started = time.monotonic()
     source = places.root / "core"
     tools = {name: obtain_tool(name) for name in ("cc", "cxx")}
@@ -58,7 +61,8 @@ def build_core(places: Places) -> Core:
             raise ToolchainMissing(f"package {package} is not installed; pip install 'hexapla[build]'")
     blas = importlib.import_module("scipy_openblas32")
     compiler = f"{' '.join(cxx.argv)} {cxx.version}"
-    folder = places.build / "core" / _key(source, compiler, str(blas.__version__))
+    kind = f"{compiler} faults" if faults else compiler
+    folder = places.build / "core" / _key(source, kind, str(blas.__version__))
     library = folder / "libhexapla.so"
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "build.log"
@@ -77,6 +81,7 @@ def build_core(places: Places) -> Core:
                     f"-DCMAKE_CXX_COMPILER={';'.join(cxx.argv)}",
                     f"-DHXP_BLAS_INCLUDE_DIR={blas.get_include_dir()}",
                     f"-DHXP_BLAS_LIBRARY={_blas_library(blas)}",
+                    f"-DHXP_FAULTS={'ON' if faults else 'OFF'}",
                     f"-DHXP_ZIG={'ON' if 'zig' in cxx.source else 'OFF'}",
                 ]
                 run_logged(configure, source, environment, output.fileno(), log)

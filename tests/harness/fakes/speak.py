@@ -16,10 +16,21 @@ def say(request: Request, event: str, **keys: Any) -> None:
     print(json.dumps({"id": request["id"], "event": event, **keys}), flush=True)
 
 
-def hello(request: Request, protocol: int = 1, capabilities: Sequence[str] = ("render",)) -> None:
-    """A right answer to hello, unless another protocol is given."""
-    said = {"implementation": "fake", "language": "Python", "runtime": "CPython", "stack": "other"}
-    say(request, "hello", protocol=protocol, core=None, faults=[], capabilities=list(capabilities), **said)
+def hello(
+    request: Request,
+    protocol: int = 1,
+    capabilities: Sequence[str] = ("render",),
+    faults: Sequence[str] = (),
+) -> None:
+    """A right answer to hello, unless another protocol or a core's faults are given."""
+    said: dict[str, Any] = {
+        "implementation": "fake",
+        "language": "Python",
+        "runtime": "CPython",
+        "stack": "other",
+    }
+    said |= {"core": None, "faults": list(faults), "capabilities": list(capabilities)}
+    say(request, "hello", protocol=protocol, **said)
     say(request, "done")
 
 
