@@ -38,9 +38,9 @@ def conformance(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """The project's own tests; words behind -- go to pytest."""
+    """The project's own tests; words behind -- go to pytest (-m slow: those that take minutes each)."""
     install(session, "build", "test", torch=True)
-    session.run("pytest", "-q", *session.posargs)
+    session.run("pytest", "-q", "-m", "not slow", *session.posargs)
 
 
 @nox.session

@@ -16,10 +16,16 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = {
     "c": ROOT / "bindings/c",
     "python": ROOT / "bindings/python",
+    "go": ROOT / "bindings/go",
+    "rust": ROOT / "bindings/rust",
+    "zig": ROOT / "bindings/zig",
+    "java": ROOT / "bindings/java",
     "torch": ROOT / "harness/hexapla/reference/torch",
     "oracle": ROOT / "harness/hexapla/reference/oracle",
 }
-_NOT_COPIED = shutil.ignore_patterns("tests", "examples", "__pycache__", ".*_cache", "build")
+_NOT_COPIED = shutil.ignore_patterns(
+    "tests", "examples", "__pycache__", ".*_cache", "build", "target", "native"
+)
 
 
 @dataclass(frozen=True)
@@ -218,5 +224,45 @@ OTHER_MUTANTS = [
         "run.model.backward(batch, adapter, scale, tape, 0.5 / len(batch.targets))",
         "trajectory",
         rf"{UPDATE}: gradient norm .*relative",
+    ),
+]
+
+# One changed line in each further language.
+LANGUAGE_MUTANTS = [
+    Mutant(
+        "one-epoch",
+        "go",
+        "cmd/trainer/order.go",
+        "splitMix(uint64(seed)<<32 + uint64(epoch))",
+        "splitMix(uint64(seed)<<32 + 0*uint64(epoch))",
+        "trajectory",
+        r"update 6: batch digest",
+    ),
+    Mutant(
+        "lora-scale",
+        "rust",
+        "trainer/src/adapter.rs",
+        "scale: spec.alpha / spec.rank as f64",
+        "scale: spec.alpha",
+        "trajectory",
+        rf"{UPDATE}: gradient norm .*relative",
+    ),
+    Mutant(
+        "order-seed",
+        "zig",
+        "src/trainer/order.zig",
+        "(seed << 32) +% epoch",
+        "(seed << 33) +% epoch",
+        "trajectory",
+        r"update 1: batch digest",
+    ),
+    Mutant(
+        "newline",
+        "java",
+        "src/hexapla/trainer/Render.java",
+        'tokenizer.encode("user\\n" + record.question())',
+        'tokenizer.encode("user" + record.question())',
+        "rendering",
+        rf"{RECORD}: ids part at position \d+ of .*; \d+ of \d+ records differ",
     ),
 ]

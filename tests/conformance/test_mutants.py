@@ -25,8 +25,8 @@ from hexapla.levels.run import Hooks, Participant, Run
 from hexapla.levels.session import ContextChoice, Session
 from hexapla.process import Launch
 from hexapla.protocol import Line, Outcome
-from hexapla.toolchains import build_binding, load_manifest
-from mutants import C_MUTANTS, OTHER_MUTANTS, SOURCES, Mutant, make_mutant
+from hexapla.toolchains import ToolchainMissing, build_binding, load_manifest
+from mutants import C_MUTANTS, LANGUAGE_MUTANTS, OTHER_MUTANTS, SOURCES, Mutant, make_mutant
 
 LEVELS = ("operators", "loading", "rendering", "untrained", "trajectory")
 SOUND = {"torch": "torch", "oracle": "numpy", "c": "core"}
@@ -62,7 +62,10 @@ class Bench:
         """Lines by implementation and level of a run of the sound ones and this binding."""
         manifest = load_manifest(binding)
         places = replace(self._crew.places, build=folder / "build")
-        built = build_binding(manifest, places, self._crew.core if manifest.needs_core else None)
+        try:
+            built = build_binding(manifest, places, self._crew.core if manifest.needs_core else None)
+        except ToolchainMissing as missing:
+            pytest.skip(str(missing))
         choice = ContextChoice("cpu:0", 1)
         sessions = {name: Session(_nothing(name, folder), choice, lambda *_: None) for name in SOUND}
         sessions[manifest.name] = Session(launch_of(built, folder / "results"), choice, lambda *_: None)
@@ -89,12 +92,19 @@ def _nothing(name: str, folder: Path) -> Launch:
     return Launch(name, ["/never/started"], folder, dict(os.environ), "none", 1.0, folder)
 
 
+def manifest_stack(mutant: Mutant) -> str:
+    """The stack that the mutant's base says it has."""
+    return load_manifest(SOURCES[mutant.base]).stack
+
+
 @pytest.fixture(scope="module")
 def bench(crew: Crew, tmp_path_factory: pytest.TempPathFactory) -> Bench:
     return Bench(crew, tmp_path_factory.mktemp("bench"))
 
 
-@pytest.mark.parametrize("mutant", [*C_MUTANTS, *OTHER_MUTANTS], ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize(
+    "mutant", [*C_MUTANTS, *OTHER_MUTANTS, *LANGUAGE_MUTANTS], ids=lambda mutant: mutant.name
+)
 def test_one_changed_value(bench: Bench, tmp_path: Path, mutant: Mutant) -> None:
     lines = bench.run(make_mutant(mutant, tmp_path), tmp_path)
     mine = {level: lines[mutant.name, level] for level in LEVELS}
@@ -109,7 +119,7 @@ def test_one_changed_value(bench: Bench, tmp_path: Path, mutant: Mutant) -> None
     assert mutant.name in reason and re.search(mutant.words, reason), reason
     for (name, level), line in lines.items():
         assert name == mutant.name or line.outcome is Outcome.PASS, (name, level, line.reason)
-    if mutant.base == "c" and mutant.level != "operators":
+    if manifest_stack(mutant) == "core" and mutant.level != "operators":
         assert mine[mutant.level].axis == "orchestration or runtime"
 
 
