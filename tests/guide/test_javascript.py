@@ -23,6 +23,9 @@ from hexapla.toolchains import (
     load_manifest,
 )
 
+# The first conform after a change of core builds it, which takes minutes on a busy machine.
+pytestmark = pytest.mark.timeout(900)
+
 BINDING = Path(__file__).parent / "javascript"
 LEVELS = ("abi", "operators", "loading", "rendering", "untrained", "trajectory", "checkpoint")
 

@@ -20,6 +20,9 @@ from hexapla.toolchains import (
     load_manifest,
 )
 
+# The first conform after a change of core builds it, which takes minutes on a busy machine.
+pytestmark = pytest.mark.timeout(900)
+
 
 def made(capfd: pytest.CaptureFixture[str], folder: Path, name: str, language: str) -> dict:
     assert main(["new-binding", name, "--language", language, "--out", str(folder), "--json"]) == 0
