@@ -61,6 +61,8 @@ class Memory(Level[MemorySeen]):
 
     def observe(self, session: Session, inputs: Inputs) -> MemorySeen:
         require_core(session)
+        # The ledger's header counts the whole process: what levels before this one did would count too.
+        session.close()
         hello = session.greet()
         lacking = [name for name in _NEEDED if name not in hello.capabilities]
         if lacking:
