@@ -1,2 +1,1 @@
 """Hexapla: one training specification on independent implementations, compared."""
-

@@ -206,7 +206,6 @@ def float_bits(value: float) -> str:
     return "0x" + struct.pack(">d", value).hex()
 
 
-
 _FLOAT_FIELDS = {
     name: tuple(field.name for field in dataclasses.fields(kind) if field.type in ("float", "list[float]"))
     for name, kind in _TYPES.items()
