@@ -82,7 +82,7 @@ def sanitize(session: nox.Session) -> None:
 @nox.session
 def faults(session: nox.Session) -> None:
     """A core made wrong in one way at a time: each fault caught at its level, and nowhere else."""
-    install(session, "build", "test")
+    install(session, "build", "test", torch=True)
     session.run("pytest", "-q", "tests/faults", *session.posargs)
 
 
