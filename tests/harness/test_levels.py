@@ -57,6 +57,13 @@ def test_two_that_part_blame_no_reference() -> None:
     assert settled(["c"], set())["c"].outcome is Outcome.UNKNOWN
 
 
+def test_siblings_on_one_core_do_not_outvote_the_only_reference() -> None:
+    """A fault of core makes all its trainers agree; the oracle alone must still fail them."""
+    findings = settled(["oracle", "c", "python", "go"], {"c", "python", "go"})
+    assert findings["oracle"].outcome is Outcome.PASS
+    assert {name for name, each in findings.items() if each.outcome is Outcome.FAIL} == {"c", "python", "go"}
+
+
 @pytest.fixture
 def inputs(tmp_path: Path) -> Inputs:
     records = EMBEDDED / "records/micro"

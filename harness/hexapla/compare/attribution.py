@@ -128,7 +128,10 @@ class _Graph:
 
     def odd_reference(self) -> Attribution | None:
         """One reference parts from everyone else, who stand together. Its arithmetic and its orchestration
-        are both its own, so which of the two cannot be told."""
+        are both its own, so which of the two cannot be told. Siblings on one core have one vote: a fault of
+        their core must not outvote the only reference."""
+        if len(self.others) < 2:
+            return None
         for name in self.others:
             rest = [each for each in self.core + self.others if each != name]
             if self.core and len(rest) > 1 and self.all_agree(rest) and self.against(rest, name, False):

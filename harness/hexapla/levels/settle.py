@@ -40,10 +40,12 @@ def settle(
 ) -> dict[str, Finding]:
     """A finding for each name: fail for whom attribution points at, and for who parts from its reference."""
     attribution = attribute(stacks, [Agreement(pair.a, pair.b, pair.agree) for pair in pairs])
-    return {name: _finding(name, pairs, attribution) for name in names}
+    return {name: _finding(name, pairs, attribution, stacks) for name in names}
 
 
-def _finding(name: str, pairs: Sequence[PairVerdict], attribution: Attribution) -> Finding:
+def _finding(
+    name: str, pairs: Sequence[PairVerdict], attribution: Attribution, stacks: Mapping[str, str]
+) -> Finding:
     culprits = set(attribution.implementations)
     mine = [pair for pair in pairs if name in (pair.a, pair.b)]
     figures = next((pair.figures for pair in mine if pair.a == name and pair.figures), {})
@@ -55,7 +57,7 @@ def _finding(name: str, pairs: Sequence[PairVerdict], attribution: Attribution) 
     parted_from = [
         pair
         for pair in counted
-        if pair.agree is False and pair.a == name and not _excused(name, pair.b, pairs)
+        if pair.agree is False and pair.a == name and not _excused(name, pair.b, pairs, stacks)
     ]
     if parted_from:
         return _fail(parted_from[0], attribution, parted_from[0].figures)
@@ -65,10 +67,13 @@ def _finding(name: str, pairs: Sequence[PairVerdict], attribution: Attribution) 
     return Finding(Outcome.UNKNOWN, silent or "nothing to compare with", figures=figures)
 
 
-def _excused(name: str, other: str, pairs: Sequence[PairVerdict]) -> bool:
+def _excused(name: str, other: str, pairs: Sequence[PairVerdict], stacks: Mapping[str, str]) -> bool:
     """A third stands with `name` and parts from `other`, and nobody stands with `other`: a neighbour that
-    agrees with nobody cannot cost a good one its result."""
+    agrees with nobody cannot cost a good one its result. Against another stack a sibling on the same core
+    is no third: both compute with the same arithmetic."""
     stands_against = _verdicts(name, pairs, True) & _verdicts(other, pairs, False)
+    if not same_core(name, other, stacks):
+        stands_against = {each for each in stands_against if not same_core(name, each, stacks)}
     return bool(stands_against) and not _verdicts(other, pairs, True)
 
 
