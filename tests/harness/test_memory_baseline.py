@@ -78,8 +78,8 @@ def test_recorded_then_held(kept: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     ("figure", "value", "status"),
     [
         ("device_bytes_peak", 1001, 1),
-        ("limit_bytes_smallest", 904, 0),
-        ("limit_bytes_smallest", 905, 1),
+        ("limit_bytes_smallest", 912, 0),
+        ("limit_bytes_smallest", 913, 1),
         ("growth_bytes_per_update", 0.5, 1),
         ("device_bytes_peak", 900, 0),
         ("device_bytes_peak", "not available", 1),

@@ -29,6 +29,10 @@ WATCHED = (
 )
 """The figures that are held to their baseline: memory, and how often a collector had to be asked."""
 
+MARGIN = 3
+"""Bands that a figure may lie off. Of nine like runs the last lies farther off than all others in one case of
+nine, so that one band alone would cry out once in nine runs."""
+
 _RESOLUTIONS = {
     "limit_bytes_smallest": "limit_bytes_resolution",
     "limit_bytes_smallest_collector": "limit_bytes_resolution_collector",
@@ -37,8 +41,8 @@ _RESOLUTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One figure of one implementation: `value`, the median of the runs, and `band`, their spread, in the
-    figure's unit. Above value + band is a regression; below value - band is an improvement."""
+    """One figure of one implementation: `value`, the median of the runs, and `band`, their largest distance
+    from it, in the figure's unit. Above value + MARGIN bands is a regression, as far below an improvement."""
 
     value: float
     band: float
@@ -80,7 +84,7 @@ class Change:
     @property
     def regressed(self) -> bool:
         """Absent on either side is no pass: a figure that is gone shows nothing any more."""
-        return self.was is None or self.now is None or self.now > self.was.value + self.was.band
+        return self.was is None or self.now is None or self.now > self.was.value + MARGIN * self.was.band
 
     @property
     def verdict(self) -> str:
@@ -93,7 +97,11 @@ class Change:
 
     @property
     def improved(self) -> bool:
-        return self.was is not None and self.now is not None and self.now < self.was.value - self.was.band
+        return (
+            self.was is not None
+            and self.now is not None
+            and self.now < self.was.value - MARGIN * self.was.band
+        )
 
     def __str__(self) -> str:
         was = "nothing" if self.was is None else f"{self.was.value:,.0f} (band {self.was.band:,.0f})"
