@@ -40,6 +40,7 @@ ZOO = [
     Fake("step_order", Reason.STEP_ORDER, "step 2 where step 1", "train", kept=3),
     Fake("after_end", Reason.AFTER_END, "had ended", kept=4),
     Fake("missing_end", Reason.MISSING_END, "exit status 0", kept=1),
+    Fake("skips_bye", Reason.MISSING_END, "not by bye", kept=3),
     Fake("closed_stdout", Reason.MISSING_END, "exit status 7", own_s=2.0),
     Fake("works_on", Reason.MISSING_END, "stdout closed", own_s=1.0, silence_s=1.0),
     Fake("stdout_flood", Reason.STDOUT_FLOOD, "bytes"),

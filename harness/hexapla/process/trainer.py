@@ -41,6 +41,7 @@ from hexapla.protocol import (
     validate_request,
     write_line,
 )
+from hexapla.protocol.events import event_name
 from hexapla.protocol.order import Order, OrderError
 
 # A child that is just ending (a resource tracker, a shell's last command) is not "left behind", nor is
@@ -207,7 +208,8 @@ class Trainer:
             self._guard(self._take_lines)
             self._check_silence()
         self._guard(self._take_lines)
-        assert isinstance(answer.end, Bye)
+        if not isinstance(answer.end, Bye):
+            raise self._fail(Reason.MISSING_END, f"bye was answered by {event_name(answer.end)}, not by bye")
         if answer.end.handles_live:
             self._exit_status = 3
         code = self._child.returncode
