@@ -15,7 +15,7 @@ from hexapla.levels.account import Account, account_of
 from hexapla.levels.checks import Attempt, Checked, carry_out
 from hexapla.levels.level import Finding
 from hexapla.levels.memory import Memory, MemorySeen, collects
-from hexapla.levels.memory_trials import Trials, brief, left, refusal
+from hexapla.levels.memory_trials import Trials, brief, few_heldout, left, refusal
 from hexapla.levels.session import RequestFailed
 from hexapla.process import Answer
 from hexapla.protocol import Bye, Done, Error, Event, Hello, Outcome, Probe
@@ -173,7 +173,7 @@ def test_the_account_is_the_ledgers(tmp_path: Path) -> None:
     ledger = write_ledger(tmp_path / "x.bin", entries, peak=950, left_bytes=8, left_handles=3)
     account = account_of(ledger)
     assert account.live == {1: 100, 2: 120}
-    assert account.peaks == {1: 900, 2: 700}
+    assert account.peaks == {0: 0, 1: 900, 2: 700}
     assert (account.peak, account.left_bytes, account.left_handles) == (950, 8, 3)
     assert (account.pressure_calls, account.spills, account.refusals) == (1, 1, 1)
     assert account_of(None) == account_of(tmp_path / "absent.bin") == Account()
@@ -277,7 +277,7 @@ def outcomes(machine: Machine, folder: Path) -> dict[str, Checked]:
     session: Any = FakeSession(machine, folder)
     trials = Trials(session, inputs(folder), machine.collects)
     run = Trajectory.from_parsed("go", events(1, 12), (1, 12))
-    tries = trials.checks(run, NEED)
+    tries = trials.checks(run, Account(peaks={0: 10, 1: NEED, 2: 20, 3: NEED}, peak=NEED))
     return {name: carry_out(name, once) for name, once in tries.items()}
 
 
@@ -340,3 +340,12 @@ def test_the_brief_specification_is_brief() -> None:
     spec = brief(load_spec("tiny"))
     assert (spec["updates"], spec["batch"], spec["micro_batch"]) == (12, 4, 2)
     assert brief(load_spec("micro"))["micro_batch"] == 2
+
+
+def test_few_held_out_records_are_kept_whole(tmp_path: Path) -> None:
+    heldout = tmp_path / "all.jsonl"
+    heldout.write_bytes(b"".join(b'{"record": %d}\r\n' % number for number in range(100)))
+    few = few_heldout(replace(inputs(), heldout=heldout), tmp_path / "memory")
+    kept = few.heldout.read_bytes()
+    assert heldout.read_bytes().startswith(kept)
+    assert kept.count(b"\n") == 16

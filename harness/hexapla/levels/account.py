@@ -21,7 +21,8 @@ _OUT_OF_MEMORY = STATUSES.index("HXP_OUT_OF_MEMORY")
 class Account:
     """Device memory of one request, in bytes. All is None or empty where there is no ledger.
 
-    live: by update, as it stood when the update began. peaks: by update, the most while it ran.
+    live: by update, as it stood when the update began. peaks: by update, the most while it ran; 0 is
+    what came before the first.
     pressure_calls, spills, refusals: records of the hook, of copies to or from the host, of calls that were
     answered HXP_OUT_OF_MEMORY. left_bytes, left_handles: what was live when the request had ended; the
     handles are the process's.
@@ -45,7 +46,7 @@ def account_of(ledger: Path | None) -> Account:
     records = read_records(ledger)
     marks = records[records["operation"] == _NUMBERS["context_mark"]]
     peaks: dict[int, int] = {}
-    for update in np.unique(marks["update"]).tolist():
+    for update in np.unique(records["update"]).tolist():
         peaks[update] = int(records["live_bytes"][records["update"] == update].max())
 
     def count(name: str) -> int:

@@ -22,7 +22,7 @@ from hexapla.envelope.load import load_bounds
 from hexapla.levels.account import Account
 from hexapla.levels.checks import Attempt, Checked, carry_out_all, conclude, require_core
 from hexapla.levels.level import Finding, Inputs, Level, NotApplicable
-from hexapla.levels.memory_trials import Trials, left
+from hexapla.levels.memory_trials import Trials, few_heldout, left
 from hexapla.levels.session import Session
 from hexapla.protocol import Hello, Outcome
 from hexapla.protocol.results import Figure
@@ -67,10 +67,11 @@ class Memory(Level[MemorySeen]):
         lacking = [name for name in _NEEDED if name not in hello.capabilities]
         if lacking:
             raise NotApplicable(f"it has no {', '.join(lacking)}")
-        trials = Trials(session, inputs, collects(hello))
+        few = few_heldout(inputs, inputs.work / session.name / self.name)
+        trials = Trials(session, few, collects(hello))
         run, account, pace = trials.plain()
         again = trials.plain()[2] if pace.pace is Pace.MEMORY_PRESSURE else None
-        checked = carry_out_all(trials.checks(run, account.peak)) if account.peak else ()
+        checked = carry_out_all(trials.checks(run, account)) if account.peak else ()
         return MemorySeen(run, account, checked, pace, again)
 
     def judge(
@@ -120,7 +121,7 @@ def _account(seen: MemorySeen) -> Attempt:
     figures: dict[str, Figure] = {
         "device_bytes_peak": account.peak,
         "live_bytes_median": statistics.median(account.live.values()),
-        "update_peak_bytes_median": statistics.median(account.peaks.values()),
+        "update_peak_bytes_median": statistics.median(account.peaks[update] for update in account.live),
     }
     if account.left_handles is not None:
         figures["handles_left"] = account.left_handles

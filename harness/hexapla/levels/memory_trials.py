@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from hexapla.compare.bits import first_parting
 from hexapla.compare.slowdown import Verdict, pace_of
@@ -30,6 +31,7 @@ UPDATES = 12
 _FEW = 3  # enough updates for garbage to pass every limit that is tried
 _LEAST_ROOM = 2  # updates that a limit must let through
 _RECORDS = 4
+_HELDOUT_LINES = 16
 _MIB = 1 << 20
 
 OUT_OF_MEMORY = "HXP_OUT_OF_MEMORY"
@@ -58,6 +60,15 @@ def brief(spec: Spec) -> Spec:
     return Spec(f"{short.name}-memory", values)
 
 
+def few_heldout(inputs: Inputs, folder: Path) -> Inputs:
+    """The same inputs with the first held-out records only: every short run begins by evaluating them all."""
+    short = folder / "heldout.jsonl"
+    lines = inputs.heldout.read_bytes().splitlines(keepends=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    short.write_bytes(b"".join(lines[:_HELDOUT_LINES]))
+    return replace(inputs, heldout=short)
+
+
 class Trials:
     """One implementation. `collects`: its runtime has a tracing collector."""
 
@@ -79,10 +90,12 @@ class Trials:
         pace = pace_of(steps, load_bounds("memory"), waiting.milliseconds)
         return trained.run, account_of(trained.ledger), pace
 
-    def checks(self, run: Trajectory, peak: int) -> dict[str, Try]:
+    def checks(self, run: Trajectory, account: Account) -> dict[str, Try]:
         """All tries in order, the one that leaks on purpose last: it gets a process of its own."""
+        peak = account.peak or 0
+        early = max((most for update, most in account.peaks.items() if update <= _LEAST_ROOM), default=peak)
         tries: dict[str, Try] = {
-            "limit_explicit": partial(self._limit_explicit, peak),
+            "limit_explicit": partial(self._limit_explicit, early),
             "at_the_limit": partial(self._at_the_limit, run, peak),
             "spill": partial(self._spill, run, peak),
             "closed_in_loop": self._closed_in_loop,
