@@ -77,7 +77,7 @@ def test_events_files_and_a_floor(tmp_path: Path, capsys: pytest.CaptureFixture[
         (["absent"], "No such file"),
         (["empty"], "give a results folder"),
         (["run/events/c/train.jsonl"], "give a second RUN"),
-        (["run", "--bounds", "absent"], "there are core_bits, paired_tiny"),
+        (["run", "--bounds", "absent"], "there are core_bits, memory, paired_tiny"),
         (["run", "--floor", "odd.json"], "holds a None, not a rounding_floor"),
         (["odd.json"], "neither log_history nor train_info"),
         (["odd.csv"], "no loss with a step"),

@@ -70,7 +70,7 @@ def test_the_shipped_floor_is_far_inside_the_shipped_bounds() -> None:
 
 
 def test_no_such_set() -> None:
-    with pytest.raises(BoundsError, match="there are core_bits, paired_tiny"):
+    with pytest.raises(BoundsError, match="there are core_bits, memory, paired_tiny"):
         load_bounds("absent")
 
 
