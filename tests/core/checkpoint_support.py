@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from conftest import Core
+from core_calls import Core
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 import tokenizers
-from conftest import Core
+from core_calls import Core
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("HEXAPLA_DATA", REPOSITORY.parent / "shared" / "data"))

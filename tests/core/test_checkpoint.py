@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from checkpoint_support import Checkpoint, write, write_handles
-from conftest import Core, CoreError
+from core_calls import Core, CoreError
 from formats_support import data, header_bytes
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
@@ -267,7 +267,7 @@ import resource, signal, sys
 from pathlib import Path
 import numpy as np
 from checkpoint_support import write
-from conftest import Core, CoreError
+from core_calls import Core, CoreError
 core, path = Core(), Path(sys.argv[1])
 if sys.argv[2] == "ignored":
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Core, CoreError
+from core_calls import Core, CoreError
 
 
 def in_thread(work: Any) -> Any:

@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from conftest import Core, CoreError
+from core_calls import Core, CoreError
 
 
 def waiting(core: Core, gate: int, count: int = 1) -> list[threading.Thread]:

@@ -7,7 +7,7 @@ import random
 import threading
 
 import pytest
-from conftest import Core, CoreError
+from core_calls import Core, CoreError
 
 
 def test_release_of_zero_does_nothing(core: Core) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from checkpoint_support import Checkpoint
-from conftest import Core, CoreError
+from core_calls import Core, CoreError
 from formats_support import Tokenizer, header_bytes, write_json
 from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Core, CoreError
+from core_calls import Core, CoreError
 
 HEADER = struct.Struct("<4sIIIQqqqq")
 RECORD = struct.Struct("<QQqqQQIHHQ")
@@ -186,7 +186,7 @@ def test_records_of_many_threads_are_whole(core: Core, tmp_path: Path) -> None:
 
 KILLED = """
 import os, signal, sys
-from conftest import Core
+from core_calls import Core
 core = Core()
 context = core.context(ledger_path=sys.argv[1])
 core.call("context_mark", context, 41)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Core, CoreError
+from core_calls import Core, CoreError
 
 MIB = 1 << 20
 

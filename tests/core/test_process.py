@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Core
+from core_calls import Core
 
 HERE = Path(__file__).parent
 
@@ -21,7 +21,7 @@ def run(program: str) -> subprocess.CompletedProcess[str]:
 
 
 ALL_LIVE = """
-from conftest import Core
+from core_calls import Core
 core = Core()
 context = core.context(threads=2)
 tensor = core.tensor(context, [1.0])
@@ -30,7 +30,7 @@ core.call("tensor_add_in_place", tensor, 1.0)
 
 LATE_RELEASE = """
 import atexit, threading, time
-from conftest import Core
+from core_calls import Core
 core = Core()
 contexts = [core.context(threads=2) for _ in range(4)]
 tensors = [core.tensor(context, [1.0]) for context in contexts for _ in range(50)]

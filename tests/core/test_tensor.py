@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Core, CoreError
+from core_calls import Core, CoreError
 
 SHAPES = [(1,), (7,), (2, 3), (0,), (3, 0, 2), (1, 1, 1), (2, 3, 4, 5), (2, 1, 2, 1, 2, 1, 2, 1)]
 

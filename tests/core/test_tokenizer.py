@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Core, CoreError
+from core_calls import Core, CoreError
 from formats_support import (
     EMBEDDED_TOKENIZER,
     GPT2_PATTERN,
