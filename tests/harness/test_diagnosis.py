@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from hexapla.levels.diagnosis import FaultKind, count_kinds, describe, diagnose
-from hexapla.levels.tracking import threads_of
+from hexapla.levels.tracking import Threads, threads_of
 from hexapla.protocol.ledger import read_records
 from synthetic_ledgers import Entry, write_ledger
 
@@ -87,17 +87,27 @@ def test_many_faults_are_counted(tmp_path: Path) -> None:
 
 def test_threads_of_updates(tmp_path: Path) -> None:
     entries = [
+        Entry("linear", 4, update=0, thread=10),  # the evaluation before the first update
         Entry("context_mark", update=1, thread=11),
         Entry("linear", 5, update=1, thread=11),
         Entry("linear", 6, update=1, thread=12),
+        Entry("linear", 7, update=1, thread=12),
+        Entry("tensor_release", 7, update=1, thread=15),  # a finaliser's: it computes nothing
         Entry("context_mark", update=2, thread=13),
-        Entry("linear", 7, update=2, thread=13),
-        Entry("context_mark", update=3, thread=13),
-        Entry("linear", 8, update=3, thread=13),
+        Entry("linear", 8, update=2, thread=13),
+        Entry("linear", 9, update=3, thread=13),
         Entry("context_mark", update=4, thread=14),  # it stamps, and lets another compute
-        Entry("linear", 9, update=4, thread=13),
+        Entry("linear", 10, update=4, thread=13),
+        Entry("linear", 11, update=4, thread=11),
     ]
     threads = threads_of(write_ledger(tmp_path / "l.bin", entries))
-    assert dict(threads.of_update) == {1: 11, 2: 13, 3: 13}
-    assert (threads.seen, threads.migrations) == (2, 1)
+    assert dict(threads.of_update) == {1: (11, 12), 2: (13,), 3: (13,), 4: (13, 11)}
+    assert (threads.seen, threads.migrations, threads.migrated) == (3, 3, 3)
     assert threads_of(None).seen == threads_of(tmp_path / "absent.bin").migrations == 0
+
+
+def test_a_task_that_moves_within_an_update_migrates_in_it() -> None:
+    """Seen in Go on a busy machine: update 2 was stamped on one OS thread and computed on another, where
+    update 1 had been too; the count by stamps missed it, and the level was flaky."""
+    threads = Threads({1: (11, 12), 2: (11,), 3: (11, 12), 4: (12,)})
+    assert (threads.migrations, threads.migrated) == (3, 3)

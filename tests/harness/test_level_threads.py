@@ -18,10 +18,10 @@ def made(**options: float) -> Trajectory:
 
 PINNED, OTHER = made(), made(jitter=1e-12)
 SHORT = Trajectory.from_parsed("go", [parse_event(event) for event in run_events(updates=11)], (1, 12))
-MOVING = Threads({update: 100 + update for update in range(1, 13)})
-FEW = Threads({update: 100 + update % 3 for update in range(1, 13)})
-ONCE_LATE = Threads({update: 100 + max(update, 2) for update in range(1, 13)})
-STILL = Threads(dict.fromkeys(range(1, 13), 100))
+MOVING = Threads({update: (100 + update,) for update in range(1, 13)})
+FEW = Threads({update: (100 + update % 3,) for update in range(1, 13)})
+ONCE_LATE = Threads({update: (100 + max(update, 2),) for update in range(1, 13)})
+STILL = Threads(dict.fromkeys(range(1, 13), (100,)))
 
 
 def words(attempt: Attempt) -> tuple[str, str]:
@@ -42,8 +42,8 @@ def test_a_migrating_run_passes_only_if_it_migrated() -> None:
     [
         (OTHER, MOVING, 1, "update 1: step loss_bits"),
         (SHORT, MOVING, 1, "the run: "),
-        (PINNED, FEW, 1, "11 migrations over 3 OS threads"),
-        (PINNED, ONCE_LATE, 1, "10 migrations over 11 OS threads"),
+        (PINNED, FEW, 1, "11 updates with a migration of 12, over 3 OS threads"),
+        (PINNED, ONCE_LATE, 1, "10 updates with a migration of 12, over 11 OS threads"),
         (PINNED, MOVING, 9, "core made 9 threads for a context of 1 worker"),
         (OTHER, STILL, 1, "update 1"),
     ],

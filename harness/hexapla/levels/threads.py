@@ -116,8 +116,8 @@ def judge_migration(run: Trajectory, pinned: Trajectory, threads: Threads, core_
         return Attempt(unknown="no migration was observed", figures=figures)
     if not core_threads:
         return Attempt(unknown="no thread of core's was observed", figures=figures)
-    if threads.seen < _LEAST_THREADS or threads.migrations < updates - 1:
-        words = f"{threads.migrations} migrations over {threads.seen} OS threads in {updates} updates"
+    if threads.seen < _LEAST_THREADS or threads.migrated < updates - 1:
+        words = f"{threads.migrated} updates with a migration of {updates}, over {threads.seen} OS threads"
         return Attempt(problem=f"{words}: the schedule was not kept", figures=figures)
     return Attempt(figures=figures)
 

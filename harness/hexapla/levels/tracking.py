@@ -1,4 +1,4 @@
-"""What the ledger says of threads: which OS thread ran each update, and how often that changed.
+"""What the ledger says of threads: on which OS threads each update computed, and how often that changed.
 
 Separate because the level `threads` believes core's own records, not the trainer. It judges nothing.
 """
@@ -7,33 +7,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
-from hexapla.protocol.ledger import OPERATIONS, read_records
+from hexapla.protocol.ledger import read_records
 
-_MARK = next(number for number, name in OPERATIONS.items() if name == "context_mark")
 _COMPUTING = (48, 82)  # the operations that an update is made of, forward to optimizer
 
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """`of_update`: the OS thread that stamped an update and computed in it. A runtime may move a task within
-    an update too (Go does); those other threads are not counted, so that a figure never flatters."""
+    """`of_update`: the OS threads that an update's computing calls ran on, in order, equal neighbours as one.
+    It is more than one where a runtime moves a task within an update (Go's does, whenever a call lasted
+    longer than its scheduler's time slice), and such a move is a migration like that between updates."""
 
-    of_update: Mapping[int, int]
+    of_update: Mapping[int, tuple[int, ...]]
 
     @property
     def seen(self) -> int:
         """Distinct OS threads over all updates."""
-        return len(set(self.of_update.values()))
+        return len({thread for threads in self.of_update.values() for thread in threads})
 
     @property
     def migrations(self) -> int:
-        """Updates on another OS thread than the one before."""
+        """Computing calls on another OS thread than the computing call before."""
+        in_order = [thread for update in sorted(self.of_update) for thread in self.of_update[update]]
+        return sum(thread != before for before, thread in pairwise(in_order))
+
+    @property
+    def migrated(self) -> int:
+        """Updates with a migration: on another OS thread than the end of the one before, or moved within."""
         return sum(
-            thread != self.of_update[update - 1]
-            for update, thread in self.of_update.items()
-            if update - 1 in self.of_update
+            len(threads) > 1 or (update - 1 in self.of_update and self.of_update[update - 1][-1:] != threads)
+            for update, threads in self.of_update.items()
         )
 
 
@@ -44,7 +50,10 @@ def threads_of(ledger: Path | None) -> Threads:
     records = read_records(ledger)
     first, last = _COMPUTING
     computing = records[(records["operation"] >= first) & (records["operation"] <= last)]
-    computed = set(zip(computing["update"].tolist(), computing["thread"].tolist(), strict=True))
-    marks = records[records["operation"] == _MARK]
-    pairs = zip(marks["update"].tolist(), marks["thread"].tolist(), strict=True)
-    return Threads({update: thread for update, thread in pairs if (update, thread) in computed})
+    computing = computing[computing["update"] > 0]  # 0: the evaluation before the first
+    of_update: dict[int, list[int]] = {}
+    for update, thread in zip(computing["update"].tolist(), computing["thread"].tolist(), strict=True):
+        threads = of_update.setdefault(update, [])
+        if threads[-1:] != [thread]:
+            threads.append(thread)
+    return Threads({update: tuple(threads) for update, threads in of_update.items()})
