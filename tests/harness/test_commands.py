@@ -168,3 +168,20 @@ def test_data_as_an_object(tmp_path: Path, capfd: pytest.CaptureFixture[str]) ->
     # Too few for a held-out set: one line, and no folder.
     assert main(["data", "build", str(tmp_path / "source"), str(tmp_path / "out"), "--json"]) == 2
     assert "at least 50" in capfd.readouterr().err and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("references", "run"), [("all", {"torch", "oracle"}), ("none", set()), ("oracle", {"oracle"})]
+)
+def test_references_are_left_out_without_a_binding_named_too(
+    capfd: pytest.CaptureFixture[str], references: str, run: set[str]
+) -> None:
+    value = printed(capfd, "conform", "--list", "--references", references)
+    names_listed = {each["name"] for each in value["implementations"]}
+    assert names_listed & {"torch", "oracle"} == run
+    assert "c" in names_listed
+
+
+def test_a_reference_that_is_named_runs_whatever_the_references(capfd: pytest.CaptureFixture[str]) -> None:
+    value = printed(capfd, "conform", "--list", "--references", "none", "--binding", "oracle")
+    assert [each["name"] for each in value["implementations"]] == ["oracle"]

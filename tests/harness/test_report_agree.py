@@ -62,6 +62,24 @@ def test_strict_may_be_asked_for_later(tmp_path: Path) -> None:
     assert junit.get("failures") == "1"
 
 
+@pytest.mark.parametrize("fault", ["", "none", "handle_leak"])
+def test_a_core_that_can_be_made_wrong_is_named_everywhere(tmp_path: Path, fault: str) -> None:
+    folder = results_folder(tmp_path / "run", [line("c", "abi")])
+    path = folder / "results.jsonl"
+    header, rest = path.read_text("utf-8").split("\n", 1)
+    path.write_text(json.dumps(json.loads(header) | {"core_fault": fault}) + "\n" + rest, "utf-8")
+    report = write_reports(folder)
+    words = {"": "", "none": "no fault on (the control)", "handle_leak": "fault handle_leak"}[fault]
+    summary, page = ((folder / name).read_text("utf-8") for name in ("summary.md", "report.html"))
+    for text in (summary.replace("\\", ""), page, " ".join(table_of(folder, 100).split())):
+        assert (" core made wrong" in text or " core that can be made wrong" in text) == bool(fault)
+        assert words in text
+    assert ('class="fault"' in page) == bool(fault)
+    named = ElementTree.parse(folder / "junit.xml").findall(".//property[@name='core_fault']")
+    assert [each.get("value") for each in named] == ([fault] if fault else [])
+    assert report.as_json()["core_fault"] == fault
+
+
 def test_an_empty_run_is_red_everywhere(tmp_path: Path) -> None:
     folder = results_folder(tmp_path / "run", [])
     assert report_command(folder) == 1

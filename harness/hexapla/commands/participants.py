@@ -132,12 +132,14 @@ def launch_of(
 def find(chosen: Sequence[str], places: Places, references: str) -> list[Found]:
     """The implementations of a run, references first.
 
-    chosen: names, or folders with a binding.toml; none means all. references: `all`, `none`, or one's name.
+    chosen: names, or folders with a binding.toml; none means all that are no reference. references: `all`,
+    `none`, or one's name; one that is chosen by name runs whatever this says.
     Raises UsageError for a name that is not there and for two implementations of one name.
     """
     known = [_read(folder) for folder in find_bindings(places)]
+    wanted = REFERENCES if references == "all" else (references,)
     if not chosen:
-        picked = known
+        picked = [found for found in known if found.name not in REFERENCES or found.name in wanted]
     else:
         by_name = {found.name: found for found in known}
         picked = []
@@ -153,7 +155,6 @@ def find(chosen: Sequence[str], places: Places, references: str) -> list[Found]:
                 picked += [_read(folder) for folder in inner]
             else:
                 raise UsageError(f"--binding {word}: neither a folder nor one of {', '.join(by_name)}")
-        wanted = REFERENCES if references == "all" else (references,)
         picked = [found for found in known if found.name in wanted and found not in picked] + picked
     names = [found.name for found in picked]
     doubled = sorted({name for name in names if names.count(name) > 1})

@@ -50,6 +50,11 @@ def _case(suite: ElementTree.Element, line: Line, bad: bool) -> None:
 def _run_case(root: ElementTree.Element, report: Report) -> None:
     """The run itself: an error when it did not finish, a failure when it checked nothing."""
     suite = ElementTree.SubElement(root, "testsuite", name="the run")
+    if report.header.core_fault:
+        properties = ElementTree.SubElement(suite, "properties")
+        ElementTree.SubElement(
+            properties, "property", name="core_fault", value=_text(report.header.core_fault)
+        )
     case = ElementTree.SubElement(suite, "testcase", classname="hexapla", name="finished", time="0.000")
     if report.unfinished:
         ElementTree.SubElement(case, "error", type="unfinished", message=_text(report.unfinished))

@@ -10,7 +10,14 @@ import re
 
 from hexapla.protocol.results import Line, Outcome
 from hexapla.report.model import Report
-from hexapla.report.words import ABSENT, SIGNS, counts_words, headline, outcome_words
+from hexapla.report.words import (
+    ABSENT,
+    SIGNS,
+    core_fault_words,
+    counts_words,
+    headline,
+    outcome_words,
+)
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#!~])")
 
@@ -21,6 +28,9 @@ def render_markdown(report: Report) -> str:
         f"# Hexapla: {headline(report.exit_status, report.counts).lower()}",
         f"Exit status {report.exit_status}; {counts_words(report.counts)}.",
     ]
+    fault = core_fault_words(report.header.core_fault)
+    if fault:
+        parts.append(f"**{plain(fault)}**")
     if report.unfinished:
         parts.append(f"This is a partial result: {plain(report.unfinished)}.")
     if report.implementations and report.levels:

@@ -115,6 +115,7 @@ class Report:
             "faults": list(self.results.faults),
             "counts": self.counts,
             "spec_digest": self.header.spec_digest,
+            "core_fault": self.header.core_fault,
             "versions": dict(self.header.versions),
             "lines": [
                 {

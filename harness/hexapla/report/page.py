@@ -23,6 +23,7 @@ from hexapla.report.words import (
     ABSENT,
     MEANINGS,
     SIGNS,
+    core_fault_words,
     counts_words,
     figure_text,
     headline,
@@ -91,11 +92,13 @@ def _masthead(report: Report) -> Markup:
         facts.append(header.started)
     tally = [tag("li", mark(Outcome(name), f"{number} {outcome_words(Outcome(name))}"))
              for name, number in report.counts.items()]  # fmt: skip
+    fault = core_fault_words(header.core_fault)
     why = f"This is a partial result: {report.unfinished}." if report.unfinished else None
     return tag(
         "header",
         tag("p", "Hexapla report", class_="kicker"),
         tag("h1", headline(status, report.counts)),
+        tag("p", fault, class_="fault", role="note") if fault else None,
         tag("p", why) if why else None,
         tag("p", " · ".join(facts), class_="quiet"),
         tag("ul", *tally, class_="tally"),
@@ -276,6 +279,7 @@ def _circumstances(report: Report) -> Markup:
         "specification": header.spec_digest or "not recorded",
         "seed": str(header.seed),
         "strict": "yes: skipped counts as failed" if report.strict else "no",
+        "core fault": header.core_fault,
     }
     facts |= {name: figure_text(name, value) for name, value in header.machine.items()}
     facts |= {f"version of {name}": version for name, version in header.versions.items()}

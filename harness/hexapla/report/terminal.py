@@ -14,7 +14,14 @@ from rich.text import Text
 
 from hexapla.protocol.results import Line, Outcome
 from hexapla.report.model import Report
-from hexapla.report.words import ABSENT, SIGNS, counts_words, headline, outcome_words
+from hexapla.report.words import (
+    ABSENT,
+    SIGNS,
+    core_fault_words,
+    counts_words,
+    headline,
+    outcome_words,
+)
 
 _STYLES = {
     Outcome.PASS: "green",
@@ -47,6 +54,8 @@ def print_report(report: Report, console: Console) -> None:
     for line in report.failures:
         if line.outcome is not Outcome.BLOCKED:
             _print_failure(line, console)
+    if report.header.core_fault:
+        console.print(printable(core_fault_words(report.header.core_fault)), style="yellow")
     if report.unfinished:
         console.print(printable(f"partial result: {report.unfinished}"), style="yellow")
     words = f"{headline(report.exit_status, report.counts)}: {counts_words(report.counts)}"

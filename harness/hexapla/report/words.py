@@ -42,6 +42,8 @@ SIGNS = {
 ABSENT = "absent"
 """In the place of an outcome where no line was written: never an outcome, never a pass."""
 
+_NOT_NORMAL = "It says nothing of the normal core."
+
 _UNITS = {
     "nats": "nats per label",
     "ms": "ms",
@@ -78,6 +80,15 @@ def headline(status: int, counts: Mapping[str, int]) -> str:
             )
         return f"{bad} of {numbered(sum(counts.values()), 'check')} did not hold"
     return "The run did not finish"
+
+
+def core_fault_words(fault: str) -> str:
+    """What to say of a run on a core that can be made wrong; "" of a normal run."""
+    if not fault:
+        return ""
+    if fault == "none":
+        return f"Run on a core that can be made wrong, no fault on (the control). {_NOT_NORMAL}"
+    return f"Run on a core made wrong on purpose, fault {fault}. {_NOT_NORMAL}"
 
 
 def numbered(number: int, noun: str) -> str:
