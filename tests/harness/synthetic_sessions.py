@@ -1,6 +1,6 @@
 """A session without a process: it answers probes from a table, and keeps what it was asked.
 
-Separate because three levels are tested on the same made-up answers, each changed in one known way.
+Separate because the levels are tested on the same made-up answers, each changed in one known way.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from hexapla.levels.session import RequestSkipped
 from hexapla.process import Answer
-from hexapla.protocol import Done, Probe
+from hexapla.protocol import Done, Hello, Probe
 
 Seen = dict[str, float | str]
 Says = Seen | Callable[[Mapping[str, Any]], Seen] | None
@@ -20,11 +20,17 @@ Says = Seen | Callable[[Mapping[str, Any]], Seen] | None
 class ScriptedSession:
     """`says`: scenario → what it sees, a function of its parameters, or None for `skipped`."""
 
-    def __init__(self, says: Mapping[str, Says], name: str = "go", ledger: Path | None = None) -> None:
+    def __init__(
+        self, says: Mapping[str, Says], name: str = "go", ledger: Path | None = None, language: str = "Go"
+    ) -> None:
         self.name = name
         self.asked: list[Mapping[str, Any]] = []
         self._says = says
         self._ledger = ledger
+        self._hello = Hello("h", 1, name, language, "", "core", "core 1", [], [])
+
+    def greet(self) -> Hello:
+        return self._hello
 
     def ask(self, request: str, request_id: str, **keys: Any) -> Answer:
         assert request == "probe"

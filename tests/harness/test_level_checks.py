@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
-from hexapla.levels.checks import RERUNS, Attempt, Checked, carry_out, conclude, wrong
+from hexapla.levels.checks import RERUNS, Attempt, Checked, carry_out, conclude, expect, wrong
+from hexapla.levels.level import NotApplicable
 from hexapla.levels.session import RequestFailed, RequestSkipped
 from hexapla.protocol import Error, Outcome
 
@@ -32,7 +33,8 @@ def tried(attempts: Iterable[Attempt | Exception]) -> Checked:
         ([BROKEN, HELD, HELD, HELD, HELD, HELD], Outcome.FLAKY, 1 + RERUNS),
         ([BROKEN, BROKEN, BROKEN, BROKEN, BROKEN, HELD], Outcome.FLAKY, 1 + RERUNS),
         ([Attempt(unknown="nothing moved")], Outcome.UNKNOWN, 1),
-        ([RequestSkipped("no finalisers")], Outcome.NOT_APPLICABLE, 1),
+        ([NotApplicable("no finalisers")], Outcome.NOT_APPLICABLE, 1),
+        ([RequestSkipped("not written yet")], Outcome.SKIPPED, 1),
         ([RequestFailed("probe", Error("p", "HXP_BUSY", "busy", "x"))] * 6, Outcome.FAIL, 1 + RERUNS),
     ],
 )
@@ -55,6 +57,66 @@ def test_the_worst_decides_and_all_figures_stay() -> None:
     assert conclude("go", [held, unknown, flaky]).outcome is Outcome.FLAKY
     worst = conclude("go", [held, unknown, flaky, broken])
     assert worst.outcome is Outcome.FAIL and worst.reason == "go: five: 7 wrong" and worst.axis == "runtime"
+
+
+def test_what_was_not_answered_is_no_pass() -> None:
+    """A fail stays a fail; without one, a required check that nobody answered makes the level `skipped`."""
+    held, absent = Checked("one", (HELD,)), Checked("two", (Attempt(absent="no finalisers"),))
+    silent = [Checked(name, (Attempt(unanswered="not written yet"),)) for name in ("three", "four")]
+    found = conclude("go", [held, absent, *silent])
+    assert found.outcome is Outcome.SKIPPED and found.axis == "none"
+    assert found.reason == "go: three, four: not written yet"
+    assert found.figures == {
+        "two_not_applicable": 1,
+        "three_skipped": 1,
+        "four_skipped": 1,
+        "checks_passed": 1,
+    }
+    assert conclude("go", silent).outcome is Outcome.SKIPPED
+    failed = conclude("go", [held, *silent, Checked("five", (BROKEN,))])
+    assert failed.outcome is Outcome.FAIL and failed.reason == "go: five: 7 wrong"
+    unknown = conclude("go", [*silent, Checked("six", (Attempt(unknown="nothing moved"),))])
+    assert unknown.outcome is Outcome.UNKNOWN and unknown.figures["three_skipped"] == 1
+
+
+EXPECTED = {"five": "issue 12"}
+
+
+def test_an_expected_failure_hides_no_other() -> None:
+    held, broken, other = (
+        Checked("one", (HELD,)),
+        Checked("five", (BROKEN,)),
+        Checked("six", (Attempt(problem="x"),)),
+    )
+    known = expect("go", conclude("go", [held, broken]), EXPECTED)
+    assert known.outcome is Outcome.EXPECTED_FAIL and known.reason == "go: five: issue 12 (7 wrong)"
+    assert known.figures == {"checks_passed": 1, "five_expected_fail": 1}
+    both = expect("go", conclude("go", [held, broken, other]), EXPECTED)
+    assert both.outcome is Outcome.FAIL and both.reason == "go: six: x"
+    assert both.figures["five_expected_fail"] == 1
+    silent = Checked("six", (Attempt(unanswered="not written yet"),))
+    assert expect("go", conclude("go", [held, broken, silent]), EXPECTED).outcome is Outcome.SKIPPED
+    mixed = expect("go", conclude("go", [held, Checked("five", (BROKEN, HELD))]), EXPECTED)
+    assert mixed.outcome is Outcome.FLAKY
+
+
+def test_an_expected_failure_that_passes_is_said() -> None:
+    """On its own, and beside what is worse."""
+    held, fixed, other = (
+        Checked("one", (HELD,)),
+        Checked("five", (HELD,)),
+        Checked("six", (Attempt(problem="x"),)),
+    )
+    words = "five: passes, though binding.toml expects: issue 12"
+    found = expect("go", conclude("go", [held, fixed]), EXPECTED)
+    assert found.outcome is Outcome.UNEXPECTED_PASS and found.reason == f"go: {words}"
+    found = expect("go", conclude("go", [held, fixed, other]), EXPECTED)
+    assert found.outcome is Outcome.FAIL and found.reason == f"go: six: x; {words}"
+
+
+def test_a_line_of_another_level_changes_nothing() -> None:
+    found = conclude("go", [Checked("one", (BROKEN,))])
+    assert expect("go", found, EXPECTED) is found
 
 
 def test_wrong_figures_are_named() -> None:

@@ -58,6 +58,12 @@ def test_another_text_fails_the_odd_one_out(other: Mapping[str, str], named: str
 
 def test_texts_alone_say_nothing() -> None:
     assert judge_texts({"go": TEXTS}, STACKS)["go"].outcome is Outcome.UNKNOWN
+
+
+def test_no_texts_are_no_equal_texts() -> None:
+    checked = judge_texts({"c": TEXTS, "go": {}}, STACKS)
+    assert checked["go"].outcome is Outcome.SKIPPED
+    assert checked["c"].outcome is Outcome.UNKNOWN
     skipped = judge_texts({"c": TEXTS, "go": {"HXP_OK": ""}}, STACKS)
     assert {each.outcome for each in skipped.values()} == {Outcome.PASS}
 

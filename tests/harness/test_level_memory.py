@@ -40,6 +40,7 @@ class _Inputs:
     train: Path = Path("/r")
     heldout: Path = Path("/h")
     adapter: Path = Path("/a")
+    render_files: Mapping[str, Path] = field(default_factory=dict)
 
 
 def inputs(folder: Path = Path("/nowhere")) -> Any:

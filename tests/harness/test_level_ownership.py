@@ -43,8 +43,10 @@ BAD: list[tuple[str, Seen]] = [
 ]
 
 
-def outcome(scenario: str, seen: Seen | None, ledger: Path | None = None) -> tuple[Outcome, str]:
-    session = ScriptedSession({scenario: seen}, ledger=ledger)
+def outcome(
+    scenario: str, seen: Seen | None, ledger: Path | None = None, language: str = "Go"
+) -> tuple[Outcome, str]:
+    session = ScriptedSession({scenario: seen}, ledger=ledger, language=language)
     parameters, judge = SCENARIOS[scenario]
     checked = carry_out(scenario, partial(play, session, scenario, parameters, judge))  # type: ignore[arg-type]
     return checked.outcome, checked.words
@@ -54,7 +56,21 @@ def test_right_answers_pass() -> None:
     assert GOOD.keys() == SCENARIOS.keys()
     for scenario, seen in GOOD.items():
         assert outcome(scenario, seen) == (Outcome.PASS, "")
-        assert outcome(scenario, None) == (Outcome.NOT_APPLICABLE, "")
+
+
+@pytest.mark.parametrize("language", ["C", "Rust", "Zig", "Fortran"])
+def test_only_what_a_language_may_lack_is_not_applicable(language: str) -> None:
+    for scenario in SCENARIOS:
+        said = outcome(scenario, None, language=language)
+        if scenario == "finaliser_race":
+            assert said == (Outcome.NOT_APPLICABLE, "")
+        else:
+            assert said == (Outcome.SKIPPED, f"{scenario}: this language has none")
+
+
+@pytest.mark.parametrize("language", ["Go", "java", "JavaScript", "Python"])
+def test_a_language_that_collects_has_finalisers(language: str) -> None:
+    assert outcome("finaliser_race", None, language=language)[0] is Outcome.SKIPPED
 
 
 @pytest.mark.parametrize(("scenario", "change"), BAD)

@@ -78,6 +78,7 @@ def test_all_bindings_of_the_tree_load() -> None:
         ("-lhexapla", "-L/usr/lib", "outside"),
         ("CGO_LDFLAGS", '"CGO LDFLAGS"', "environment"),
         ('"the collector is blind"', '""', "expected_failures.memory"),
+        ('memory = "the', 'memorry = "the', "expected_failures.memorry: neither a level nor a check"),
         ("protocol = 1", "protocol = ", "binding.toml"),
     ],
 )

@@ -28,7 +28,7 @@ from hexapla.levels.checks import (
     wrong,
 )
 from hexapla.levels.level import Finding, Inputs, Level
-from hexapla.levels.session import Session
+from hexapla.levels.session import RequestSkipped, Session
 from hexapla.levels.settle import PairVerdict, pairs_of, settle
 from hexapla.levels.survival import Left, Survival
 from hexapla.levels.sweep import sweep
@@ -51,11 +51,11 @@ _MASKS = (
 @dataclass(frozen=True)
 class Failures:
     """What one implementation did. `texts`: the message of each status, masked; `left`: what its killed run
-    left for others to resume; `foreign`: how it fared with another's."""
+    left for others to resume, None where it does not train; `foreign`: how it fared with another's."""
 
     checked: tuple[Checked, ...]
     texts: Mapping[str, str]
-    left: Left
+    left: Left | None
     foreign: tuple[Checked, ...] = field(default=())
 
 
@@ -80,20 +80,24 @@ class Errors(Level[Failures]):
             "write_fails": partial(_write_fails, session, inputs, spec, folder / "write"),
         }
         checked = carry_out_all(checks)
-        survival = Survival(session, inputs, spec, folder)
-        survived, left = survival.observe()
+        left: Left | None = None
+        try:
+            survived, left = Survival(session, inputs, spec, folder).observe()
+        except RequestSkipped as skipped:  # what failed above is said all the same
+            attempt = Attempt(unanswered=str(skipped))
+            survived = tuple(Checked(name, (attempt,)) for name in ("killed", "paused"))
         return Failures((*checked, *survived), texts, left)
 
     def observe_again(
         self, session: Session, inputs: Inputs, own: Failures, observed: Mapping[str, Failures]
     ) -> Failures:
         """Resume what the next implementation of the ring left when it was killed."""
-        able = {name: each.left for name, each in observed.items() if each.left.update}
+        able = {name: each.left for name, each in observed.items() if each.left and each.left.update}
         other = next_of(session.name, list(able)) if session.name in able else None
         if other is None:
             return own
         survival = Survival(session, inputs, _spec(inputs), _folder(session, inputs))
-        return replace(own, foreign=survival.resume_foreign(own.left, other, able[other]))
+        return replace(own, foreign=survival.resume_foreign(able[session.name], other, able[other]))
 
     def judge(
         self, observed: Mapping[str, Failures], stacks: Mapping[str, str], inputs: Inputs
@@ -123,12 +127,14 @@ def mask(text: str) -> str:
 def judge_texts(texts: Mapping[str, Mapping[str, str]], stacks: Mapping[str, str]) -> dict[str, Checked]:
     """Texts must be the same everywhere, byte for byte once masked; who is odd alone is blamed."""
     pairs = []
-    for a, b in pairs_of(list(texts)):
+    answered = [name for name, said in texts.items() if said]
+    for a, b in pairs_of(answered):
         words = next(_differences(texts[a], texts[b], b), "")
         pairs.append(PairVerdict(a, b, not words, words))
-    checked = {}
-    for name, finding in settle(list(texts), stacks, pairs).items():
-        figures = {"texts_compared": len(texts[name]) if len(texts) > 1 else 0}
+    silent = Attempt(unanswered="no status was answered", figures={"texts_compared": 0})
+    checked = {name: Checked("texts", (silent,)) for name in texts if name not in answered}
+    for name, finding in settle(answered, stacks, pairs).items():
+        figures = {"texts_compared": len(texts[name]) if len(answered) > 1 else 0}
         if finding.outcome is Outcome.FAIL:
             attempt = Attempt(problem=finding.reason, figures=figures)
         elif finding.outcome is Outcome.PASS:

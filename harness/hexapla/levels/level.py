@@ -42,13 +42,26 @@ class Inputs:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckFinding:
+    """How one check of a level ended. `words`: what did not hold, or why nothing was asked; "" of a pass."""
+
+    name: str
+    outcome: Outcome
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
-    """What a level says of one implementation. `axis` is attribution's word, "none" when nothing parted."""
+    """What a level says of one implementation. `axis` is attribution's word, "none" when nothing parted.
+
+    `checks`: what it follows from, in levels of several checks.
+    """
 
     outcome: Outcome
     reason: str = ""
     axis: str = "none"
     figures: Mapping[str, Figure] = field(default_factory=dict)
+    checks: tuple[CheckFinding, ...] = ()
 
 
 class NotApplicable(Exception):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -20,16 +20,15 @@ from hexapla.compare.trajectory import Trajectory
 from hexapla.envelope.baseline import recorded_for
 from hexapla.envelope.load import load_bounds
 from hexapla.levels.account import Account
-from hexapla.levels.checks import Attempt, Checked, carry_out_all, conclude, require_core
-from hexapla.levels.level import Finding, Inputs, Level, NotApplicable
+from hexapla.levels.checks import COLLECTED, Attempt, Checked, carry_out_all, conclude, require_core
+from hexapla.levels.level import Finding, Inputs, Level
 from hexapla.levels.memory_trials import Trials, few_heldout, left
-from hexapla.levels.session import Session
+from hexapla.levels.session import RequestSkipped, Session
 from hexapla.protocol import Hello, Outcome
 from hexapla.protocol.results import Figure
 
 C = "c"
 _NEEDED = ("memory_limit", "ledger", "train", "collector")
-_COLLECTED = frozenset({"go", "java", "python"})
 NOT_AVAILABLE = "not available"
 
 
@@ -66,7 +65,8 @@ class Memory(Level[MemorySeen]):
         hello = session.greet()
         lacking = [name for name in _NEEDED if name not in hello.capabilities]
         if lacking:
-            raise NotApplicable(f"it has no {', '.join(lacking)}")
+            # What it does not name is what it would answer so.
+            raise RequestSkipped(f"its capabilities lack {', '.join(lacking)}")
         few = few_heldout(inputs, inputs.work / session.name / self.name)
         trials = Trials(session, few, collects(hello))
         run, account, pace = trials.plain()
@@ -84,7 +84,7 @@ class Memory(Level[MemorySeen]):
 
 def collects(hello: Hello) -> bool:
     """Whether its runtime has a tracing collector: by its language, or by its own word (`cycles`)."""
-    return hello.language.lower() in _COLLECTED or "probe.cycles" in hello.capabilities
+    return hello.language.lower() in COLLECTED or "probe.cycles" in hello.capabilities
 
 
 def _c_figures(observed: Mapping[str, MemorySeen], inputs: Inputs) -> Mapping[str, Figure]:
@@ -106,11 +106,14 @@ def _finding(name: str, seen: MemorySeen, bounds: Bounds, c: Mapping[str, Figure
     if collector is not None:
         least = c.get("limit_bytes_smallest")
         checks["collector_score"] = _ratio(collector, least, bounds["collector_score"])
-    own = [Checked(key, (attempt,)) for key, attempt in checks.items()]
-    finding = conclude(name, [*own, *seen.checked])
-    if finding.outcome is Outcome.UNKNOWN and _only_without_c(own, seen.checked):
-        return Finding(Outcome.PASS, figures=finding.figures)
-    return finding
+    checked = [*(Checked(key, (attempt,)) for key, attempt in checks.items()), *seen.checked]
+    unknown = [check for check in checked if check.outcome is Outcome.UNKNOWN]
+    if any(check.attempts[0].unknown != _WITHOUT_C for check in unknown):
+        return conclude(name, checked)
+    # Without c there is no comparison with c: the figures say so, and nothing is held against it.
+    finding = conclude(name, [check for check in checked if check not in unknown])
+    left_out = {key: value for check in unknown for key, value in check.attempts[0].figures.items()}
+    return replace(finding, figures={**left_out, **finding.figures})
 
 
 def _account(seen: MemorySeen) -> Attempt:
@@ -181,12 +184,3 @@ def _ratio(own: Figure | None, of_c: Figure | None, bound: Bound) -> Attempt:
 
 
 _WITHOUT_C = "c was not asked, and there is no baseline of it"
-
-
-def _only_without_c(own: list[Checked], others: tuple[Checked, ...]) -> bool:
-    """All that is unknown is the comparison with c, which the figures show as not available."""
-
-    def unknown() -> Iterator[Checked]:
-        return (check for check in (*own, *others) if check.outcome is Outcome.UNKNOWN)
-
-    return all(check.attempts[0].unknown == _WITHOUT_C for check in unknown())

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hexapla.protocol import VERSION
+from hexapla.protocol import LEVELS, VERSION
+from hexapla.protocol.checks import CHECKS
 from hexapla.toolchains.versions import Requirement
 
 STACKS = ("core", "torch", "numpy", "other")
@@ -170,8 +171,13 @@ def _environment(values: Any) -> dict[str, str]:
 
 def _expected(values: Any) -> dict[str, str]:
     if not isinstance(values, dict):
-        raise ManifestError("expected_failures: must be a table of level = reason")
+        raise ManifestError("expected_failures: must be a table of level or check = reason")
     for key, value in values.items():
+        if key not in LEVELS and not any(key in checks for checks in CHECKS.values()):
+            raise ManifestError(
+                f"expected_failures.{key}: neither a level nor a check; levels are {', '.join(LEVELS)}, "
+                "checks are named in docs/probes.md"
+            )
         if not isinstance(value, str) or not value.strip():
             raise ManifestError(f"expected_failures.{key}: must say why, in a string")
     return values
