@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from hexapla.compare.trajectory import Trajectory
 from hexapla.levels.checks import Attempt
 from hexapla.levels.errors import judge_callback, judge_status, judge_texts, judge_write, mask
 from hexapla.levels.survival import judge_resumed, last_checkpoint
-from hexapla.levels.sweep import DENSE, points, sweep
+from hexapla.levels.sweep import sweep
 from hexapla.protocol import Outcome, parse_event
 from synthetic_runs import run_events
 from synthetic_sessions import ScriptedSession, Seen
@@ -101,8 +100,8 @@ def allocating(count: int, **wrong: float | str) -> ScriptedSession:
     return ScriptedSession({"fail_allocation": answer})
 
 
-def swept(session: ScriptedSession, *, whole: bool = True) -> Attempt:
-    return sweep(session, {}, whole=whole)  # type: ignore[arg-type]
+def swept(session: ScriptedSession) -> Attempt:
+    return sweep(session, {})  # type: ignore[arg-type]
 
 
 def test_a_sweep_goes_on_until_an_update_runs_clean() -> None:
@@ -111,10 +110,6 @@ def test_a_sweep_goes_on_until_an_update_runs_clean() -> None:
     asked = [(each["parameters"]["nth"], each["parameters"]["persistent"]) for each in session.asked]
     assert asked == [(number, persistent) for number in range(1, 52) for persistent in (0, 1)]
     assert all(each["context"] == {"ledger": None} for each in session.asked)
-    some = swept(allocating(300), whole=False)
-    assert some.problem == "" and 2 * DENSE < int(some.figures["allocation_points"]) < 100
-    first = list(islice(points(False), 40))
-    assert first[:DENSE] == list(range(1, DENSE + 1)) and first == sorted(set(first))
 
 
 def test_a_sweep_fails() -> None:

@@ -35,7 +35,7 @@ from hexapla.levels.sweep import sweep
 from hexapla.levels.training import shortened, train_keys
 from hexapla.protocol import Outcome
 from hexapla.protocol.ledger import STATUSES
-from hexapla.spec import Spec
+from hexapla.spec import Spec, load_spec
 
 UPDATES = 6
 _LIMIT_BYTES = 4096  # less than any adapter, more than its adapter_config.json
@@ -73,10 +73,11 @@ class Errors(Level[Failures]):
             f"status_{status.removeprefix('HXP_').lower()}": partial(_status, session, status, texts)
             for status in STATUSES
         }
-        keys = train_keys(inputs, spec, folder / "swept")
+        small = _micro(inputs)
+        keys = train_keys(small, small.spec, folder / "swept")
         checks |= {
             "callback_throws": partial(_callback_throws, session),
-            "fail_allocation": partial(sweep, session, keys, whole=session.name in self.beside),
+            "fail_allocation": partial(sweep, session, keys),
             "write_fails": partial(_write_fails, session, inputs, spec, folder / "write"),
         }
         checked = carry_out_all(checks)
@@ -111,6 +112,15 @@ class Errors(Level[Failures]):
 
 def _spec(inputs: Inputs) -> Spec:
     return shortened(inputs.spec, UPDATES, save_every=1)
+
+
+def _micro(inputs: Inputs) -> Inputs:
+    """The inputs with an update as small as that of `micro`, on its records: what the sweep goes through, in
+    every run. What fits the run's adapter stays the run's."""
+    kept = {key: inputs.spec[key] for key in ("rank", "alpha", "targets", "template", "precision")}
+    spec = Spec("micro", {**load_spec("micro").values, **kept})
+    train, heldout = inputs.render_files["micro-train"], inputs.render_files["micro-heldout"]
+    return replace(inputs, spec=spec, train=train, heldout=heldout)
 
 
 def _folder(session: Session, inputs: Inputs) -> Path:
