@@ -12,8 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from safetensors.numpy import load_file, save_file
-
 from hexapla.levels.checks import (
     Attempt,
     Checked,
@@ -25,19 +23,18 @@ from hexapla.levels.checks import (
     require_core,
     wrong,
 )
-from hexapla.levels.diagnosis import Fault, FaultKind, describe, diagnose
+from hexapla.levels.diagnosis import Fault, FaultKind
 from hexapla.levels.level import Finding, Inputs, Level
-from hexapla.levels.session import RequestFailed, Session
-from hexapla.levels.training import Leg, shortened, train, train_keys
+from hexapla.levels.ownership_runs import Runs, faults_in, held
+from hexapla.levels.session import Session
+from hexapla.levels.training import Leg, shortened, train
 from hexapla.protocol import Bye, Done, Event, Step
-from hexapla.protocol.ledger import read_header, read_records
 from hexapla.spec import Spec
 
 _REPEATS = 3  # the fault of case C1 may show only at the second or third
 _ORDERS = 120
 _CLOSE_ROUNDS = 1000
 _FINALISER_ROUNDS = 2000
-_UPDATES = 2
 _UPDATES_CUT_SHORT = 12  # enough that closing stdin during the first is in time
 
 Judge = Callable[[Seen], str]
@@ -93,16 +90,13 @@ class Ownership(Level[tuple[Checked, ...]]):
 
     def observe(self, session: Session, inputs: Inputs) -> tuple[Checked, ...]:
         require_core(session)
-        spec = shortened(inputs.spec, _UPDATES, save_every=_UPDATES)
         folder = inputs.work / session.name / "ownership"
         checks: dict[str, Try] = {
             scenario: partial(play, session, scenario, parameters, judge)
             for scenario, (parameters, judge) in SCENARIOS.items()
         }
-        checks |= {
-            "run_ends": partial(_run_ends, session, inputs, spec, folder / "ends"),
-            "run_refused": partial(_run_refused, session, inputs, spec, folder / "refused"),
-        }
+        runs = Runs(session, inputs, folder)
+        checks |= {"run_ends": runs.ends, "run_refused": runs.refused, "run_fails": runs.fails}
         checked = carry_out_all(checks)
         # Said once: it speaks of the process that went through all of the above.
         bye = Checked("bye", (judge_bye(session.close()),))
@@ -114,20 +108,6 @@ class Ownership(Level[tuple[Checked, ...]]):
         self, observed: Mapping[str, tuple[Checked, ...]], stacks: Mapping[str, str], inputs: Inputs
     ) -> dict[str, Finding]:
         return {name: conclude(name, checked) for name, checked in observed.items()}
-
-
-def faults_in(ledger: Path | None) -> list[Fault]:
-    """The faults that a ledger shows; none where it has lost its beginning, since a balance needs it."""
-    header = read_header(ledger) if ledger is not None else None
-    if ledger is None or header is None or header.records_written > header.capacity:
-        return []
-    return diagnose(read_records(ledger))
-
-
-def held(words: str, faults: list[Fault], meant: set[FaultKind]) -> Attempt:
-    """A scenario: what its figures say, then what the ledger says beyond what was meant."""
-    beyond = describe([fault for fault in faults if fault.kind not in meant])
-    return Attempt(problem="; the ledger shows ".join(each for each in (words, beyond) if each))
 
 
 def judge_bye(bye: Bye | None) -> Attempt:
@@ -153,33 +133,6 @@ def play(session: Session, scenario: str, parameters: Mapping[str, Any], judge: 
     if scenario == "double_release" and probed.ledger is not None:
         words = words or named(faults, FaultKind.DOUBLE_RELEASE)
     return held(words, faults, _MEANT.get(scenario, set()))
-
-
-def _run_ends(session: Session, inputs: Inputs, spec: Spec, output: Path) -> Attempt:
-    """Case C3 (a): a run to its end leaves no handle."""
-    trained = train(session, inputs, spec, Leg("ownership-ends", output, (1, _UPDATES)))
-    done = trained.run.done
-    live = done.values.get("handles_live") if done else None
-    words = "" if live == 0 else f"{live} handles live after the run's end"
-    return held(words, faults_in(trained.ledger), set())
-
-
-def _run_refused(session: Session, inputs: Inputs, spec: Spec, output: Path) -> Attempt:
-    """Case C3 (b): a run that fails at load, for a tensor that is missing, says so and leaves nothing."""
-    adapter = output / "adapter"
-    adapter.mkdir(parents=True, exist_ok=True)
-    (adapter / "adapter_config.json").write_bytes((inputs.adapter / "adapter_config.json").read_bytes())
-    tensors = load_file(inputs.adapter / "adapter_model.safetensors")
-    missing = sorted(tensors)[len(tensors) // 2]
-    save_file({n: t for n, t in tensors.items() if n != missing}, adapter / "adapter_model.safetensors")
-    keys = train_keys(inputs, spec, output / "run") | {"adapter": str(adapter)}
-    try:
-        session.ask("train", "ownership-refused", context=None, **keys)
-    except RequestFailed as failed:
-        if failed.error.status == "checkpoint":
-            return Attempt()
-        return Attempt(problem=f"an adapter without {missing}: {failed}")
-    return Attempt(problem=f"an adapter without {missing} was trained")
 
 
 def judge_input_end(done: Done, heard: list[int], bye: Bye | None) -> Attempt:
