@@ -1,4 +1,6 @@
 /* Probes of the errors axis: every status provoked, and a save that runs out of room. */
+#include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,6 +19,8 @@ typedef struct provocation {
   hxp_context context;
   hxp_tensor tensor; /* of shape (1) */
   hxp_error error;
+  failure *f;    /* why there was nothing to provoke with: the request's failure, no status of core's */
+  bool hindered; /* f is set */
 } provocation;
 
 static hxp_status one_more(provocation *v) {
@@ -109,16 +113,28 @@ static hxp_status open_and_close(const char *path, hxp_error *error) {
 
 static hxp_status provoke_io(provocation *v) { return open_and_close("/nonexistent/hexapla", &v->error); }
 
-static hxp_status provoke_format(provocation *v) {
-  char folder[] = "/tmp/hexapla-XXXXXX", path[64];
-  if (mkdtemp(folder) == NULL) return HXP_OK;
-  snprintf(path, sizeof path, "%s/bad.safetensors", folder);
+/* Always HXP_OK; errno says why. */
+static hxp_status hinder(provocation *v, const char *path, const char *doing) {
+  v->hindered = true;
+  fail(v->f, "io", path, "cannot %s: %s", doing, strerror(errno));
+  return HXP_OK;
+}
+
+static bool write_zeros(const char *path, size_t count) {
   FILE *file = fopen(path, "wb");
-  if (file != NULL) {
-    fwrite("\0\0\0\0\0\0\0", 1, 7, file);
-    fclose(file);
-  }
-  hxp_status status = open_and_close(path, &v->error);
+  if (file == NULL) return false;
+  bool written = true;
+  while (written && count-- > 0) written = fputc(0, file) != EOF;
+  return fclose(file) == 0 && written;
+}
+
+static hxp_status provoke_format(provocation *v) {
+  const char *base = getenv("TMPDIR");
+  char folder[PATH_MAX], path[PATH_MAX + 32];
+  snprintf(folder, sizeof folder, "%s/hexapla-XXXXXX", base != NULL ? base : "/tmp");
+  if (mkdtemp(folder) == NULL) return hinder(v, folder, "make a folder");
+  snprintf(path, sizeof path, "%s/bad.safetensors", folder);
+  hxp_status status = write_zeros(path, 7) ? open_and_close(path, &v->error) : hinder(v, path, "write");
   unlink(path);
   rmdir(folder);
   return status;
@@ -161,7 +177,7 @@ bool probe_status(probe *p, failure *f) {
   hxp_status wanted = 0, known = sizeof provocations / sizeof *provocations;
   while (wanted < known && (name == NULL || !json_is(name, status_text(wanted)))) wanted++;
   if (wanted == known) return fail(f, "request", "parameters", "status must be the name of a status");
-  provocation v = {.p = p, .error = no_error()};
+  provocation v = {.p = p, .error = no_error(), .f = f};
   busy b = {.v = &v};
   hxp_context_options options = p->options;
   if (wanted == HXP_OUT_OF_MEMORY || wanted == HXP_BUSY) options.memory_limit = 1048576;
@@ -173,6 +189,7 @@ bool probe_status(probe *p, failure *f) {
   bool good = !works_on_one || tensor_of(v.context, 1, 0, &v.tensor, f);
   if (good) {
     hxp_status status = provocations[wanted](&v);
+    good = !v.hindered;
     if (wanted == HXP_BUSY) {
       status = b.status;
       v.error = b.error;

@@ -50,7 +50,6 @@ CHECKS: Mapping[str, tuple[str, ...]] = {
         "run_ends",
         "run_refused",
         "run_fails",
-        "run_fails",
         "bye",
         "input_ends",
     ),
