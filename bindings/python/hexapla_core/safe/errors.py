@@ -122,8 +122,18 @@ _CLASSES: dict[int, type[HexaplaError]] = {
     )
 }
 
-_ERROR = ffi.typeof("hxp_error *")
-_ERROR_START = (ffi.sizeof("hxp_error"),)
+_ID = ffi.typeof("uint64_t *")
+
+
+class _OfThread(threading.local):
+    """The error struct of a thread's calls: made once, since making one takes longer than many a call. A call
+    that fails inside another's pressure hook has been told before the outer one can write."""
+
+    def __init__(self) -> None:
+        self.error = ffi.new("hxp_error *", (ffi.sizeof("hxp_error"),))
+
+
+_of_thread = _OfThread()
 
 # By thread: what a pressure hook raised during the core call that the thread is in. The hook runs on the
 # calling thread and the call looks here before it returns, so an entry never outlives the call.
@@ -132,7 +142,7 @@ hook_errors: dict[int, BaseException] = {}
 
 def call(function: Any, *arguments: Any) -> None:
     """Make one core call that answers a status. Raises the status's exception."""
-    error = ffi.new(_ERROR, _ERROR_START)
+    error = _of_thread.error
     status = function(*arguments, error)
     if status or hook_errors:
         _settle(status, error)
@@ -140,7 +150,7 @@ def call(function: Any, *arguments: Any) -> None:
 
 def make(function: Any, *arguments: Any) -> int:
     """Make one core call that hands out an id, and return that id."""
-    out = ffi.new("uint64_t *")
+    out = ffi.new(_ID)
     call(function, *arguments, out)
     return int(out[0])
 
