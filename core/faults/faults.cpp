@@ -1,34 +1,29 @@
-// The faults of a build that can be made wrong: which one this process has (HXP_FAULT in its environment), and the state that some of them
-// keep. Separate from src because a normal build must not even hold it; CMake adds this folder only with HXP_FAULTS. Each fault acts where
-// the code asks `faulty`; what is here must do nothing unless it is asked.
-#include "runtime/faults.hpp"
+// The faults of a build that can be made wrong: which one this process has (HXP_FAULT in its environment), and its proof. Separate from src
+// because a normal build must not even hold it; CMake adds this folder only with HXP_FAULTS. Each fault acts where the code asks; what some
+// of them keep lies beside this file, by what they break.
+#include "chosen.hpp"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstdlib>
-#include <map>
-#include <mutex>
-#include <thread>
 
 namespace hexapla {
 
 namespace {
 
-constexpr std::array<std::string_view, 14> names{
-    "thread_local_gradient_mode", "thread_local_device", "shared_error_text", "no_pressure_hook", "pressure_answer_ignored",
-    "missing_share",              "spill_silently",      "rms_epsilon",       "rope_interleaved", "kv_heads_tiled",
-    "transposed_backward_dense",  "no_nfc",              "subnormals_flushed", "f16_as_bf16",
+constexpr std::array<std::string_view, 18> names{
+    "thread_local_gradient_mode", "thread_local_device",  "thread_local_scratch",      "shared_error_text",
+    "no_pressure_hook",           "pressure_answer_ignored", "hook_under_lock",        "missing_share",
+    "early_release",              "context_closed_first", "spill_silently",            "rms_epsilon",
+    "rope_interleaved",           "kv_heads_tiled",       "transposed_backward_dense", "no_nfc",
+    "subnormals_flushed",         "f16_as_bf16",
 };
 static_assert(names.size() == static_cast<std::size_t>(Fault::f16_as_bf16) + 1);
 
 constexpr std::size_t none = names.size();
-
-// Long enough that another thread's error comes in between when several fail at once.
-constexpr std::chrono::microseconds shared_moment{50};
 
 std::string_view wanted() noexcept {
   const char* name = std::getenv("HXP_FAULT");
@@ -47,8 +42,10 @@ void say_applied(std::string_view name) noexcept {
 
 }  // namespace
 
+bool is_chosen(Fault fault) noexcept { return static_cast<std::size_t>(fault) == chosen(); }
+
 bool faulty(Fault fault) noexcept {
-  if (static_cast<std::size_t>(fault) != chosen()) [[likely]] return false;
+  if (!is_chosen(fault)) [[likely]] return false;
   static std::atomic_flag said;
   if (!said.test_and_set()) say_applied(names[chosen()]);
   return true;
@@ -66,32 +63,6 @@ const char* fault_names() noexcept {
 std::string fault_words() {
   const std::string on(chosen() == none ? "none" : names[chosen()]);
   return std::string(fault_names()) + "; on: " + on;
-}
-
-bool gradient_mode_is_off(std::uint64_t context, std::uint32_t thread) {
-  if (chosen() != static_cast<std::size_t>(Fault::thread_local_gradient_mode)) return false;
-  static std::mutex mutex;
-  static auto* const first_of_context = new std::map<std::uint64_t, std::uint32_t>;
-  const std::lock_guard lock(mutex);
-  const std::uint32_t first = first_of_context->try_emplace(context, thread).first->second;
-  return thread != first && faulty(Fault::thread_local_gradient_mode);
-}
-
-std::string& device_of_thread() noexcept {
-  thread_local std::string device;
-  return device;
-}
-
-std::string text_from_shared_place(std::string_view text) {
-  static std::mutex mutex;
-  static auto* const place = new std::string;
-  {
-    const std::lock_guard lock(mutex);
-    *place = text;
-  }
-  std::this_thread::sleep_for(shared_moment);
-  const std::lock_guard lock(mutex);
-  return *place;
 }
 
 }  // namespace hexapla

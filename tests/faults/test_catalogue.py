@@ -43,6 +43,17 @@ def test_entry(tmp_path: Path) -> None:
     assert entry.can_reach("c") and not entry.can_reach("go")
 
 
+def test_a_level_may_see_it_in_fewer_implementations(tmp_path: Path) -> None:
+    path = tmp_path / "stack-tested.toml"
+    at = 'needs = { implementations = ["c", "go"], migration = true, at = { operators = ["go"] } }'
+    path.write_text(ENTRY.replace('needs = { implementations = ["c"] }', at), "utf-8")
+    entry = read_entry(path)
+    assert (
+        entry.can_reach("c") and not entry.can_reach("c", "operators") and entry.can_reach("go", "operators")
+    )
+    assert entry.moves
+
+
 @pytest.mark.parametrize(
     ("given", "instead", "said"),
     [
@@ -56,6 +67,9 @@ def test_entry(tmp_path: Path) -> None:
         ("needs = {", "needed = {", "needed: is no key"),
         ("implementations =", "languages =", "needs.languages: is no key"),
         ('["c"]', "[]", "needs.implementations: is []"),
+        ('["c"]', '["c"], at = { loading = ["c"] }', "needs.at: loading is no level of caught"),
+        ('["c"]', '["c"], at = { operators = [] }', "needs.at.operators: is []"),
+        ('["c"]', '["c"], migration = "yes"', "needs.migration: is 'yes'"),
         ('{ operators = "words" }', "{}", "caught: is {}"),
         ('axis = "stack"', 'axis = "stack', "line 2"),
     ],

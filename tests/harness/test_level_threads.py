@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 from hexapla.compare.trajectory import Trajectory
+from hexapla.levels.account import Account
 from hexapla.levels.checks import Attempt
-from hexapla.levels.threads import judge_device_of_context, judge_error_text, judge_held, judge_migration
+from hexapla.levels.threads import (
+    Ran,
+    judge_device_of_context,
+    judge_error_text,
+    judge_held,
+    judge_migration,
+)
 from hexapla.levels.tracking import Threads
 from hexapla.protocol import parse_event
 from synthetic_runs import run_events
@@ -22,6 +29,10 @@ MOVING = Threads({update: (100 + update,) for update in range(1, 13)})
 FEW = Threads({update: (100 + update % 3,) for update in range(1, 13)})
 ONCE_LATE = Threads({update: (100 + max(update, 2),) for update in range(1, 13)})
 STILL = Threads(dict.fromkeys(range(1, 13), (100,)))
+FLAT = Account(live=dict.fromkeys(range(1, 13), 1000), peak=5000)
+GROWING = Account(live={update: 1000 + 64 * max(0, update - 4) for update in range(1, 13)}, peak=5000)
+CUT = Account(live=dict.fromkeys(range(6, 13), 1000), peak=5000)
+ALONE = Ran(PINNED, STILL, FLAT)
 
 
 def words(attempt: Attempt) -> tuple[str, str]:
@@ -29,12 +40,30 @@ def words(attempt: Attempt) -> tuple[str, str]:
 
 
 def test_a_migrating_run_passes_only_if_it_migrated() -> None:
-    good = judge_migration(PINNED, PINNED, MOVING, 1)
+    good = judge_migration(Ran(PINNED, MOVING, FLAT), ALONE, 1)
     assert words(good) == ("", "")
-    assert good.figures == {"threads_seen": 12, "migrations": 11, "core_threads_max": 1}
-    assert judge_migration(PINNED, PINNED, STILL, 1).unknown == "no migration was observed"
-    assert judge_migration(PINNED, PINNED, Threads({}), 1).unknown == "no migration was observed"
-    assert "no thread of core's" in judge_migration(PINNED, PINNED, MOVING, 0).unknown
+    assert good.figures == {
+        "threads_seen": 12,
+        "migrations": 11,
+        "pinned_threads_seen": 1,
+        "pinned_migrations": 0,
+        "core_threads_max": 1,
+    }
+    assert judge_migration(ALONE, ALONE, 1).unknown == "no migration was observed"
+    assert judge_migration(Ran(PINNED, Threads({}), FLAT), ALONE, 1).unknown == "no migration was observed"
+    assert "no thread of core's" in judge_migration(Ran(PINNED, MOVING, FLAT), ALONE, 0).unknown
+
+
+def test_a_pinned_run_that_its_runtime_moved_is_said() -> None:
+    moved = Ran(PINNED, Threads({1: (100, 101), 2: (101,), 3: (100,)}), FLAT)
+    figures = judge_migration(Ran(PINNED, MOVING, FLAT), moved, 1).figures
+    assert (figures["pinned_threads_seen"], figures["pinned_migrations"]) == (2, 2)
+
+
+def test_a_thread_that_keeps_device_memory_is_found() -> None:
+    kept = judge_migration(Ran(PINNED, MOVING, GROWING), ALONE, 1)
+    assert kept.problem == "update 5 begins with 1064 live device bytes, in the pinned run with 1000"
+    assert judge_migration(Ran(PINNED, MOVING, CUT), ALONE, 1).problem == ""
 
 
 @pytest.mark.parametrize(
@@ -49,7 +78,7 @@ def test_a_migrating_run_passes_only_if_it_migrated() -> None:
     ],
 )
 def test_a_migrating_run_fails(run: Trajectory, threads: Threads, core_threads: int, named: str) -> None:
-    assert named in judge_migration(run, PINNED, threads, core_threads).problem
+    assert named in judge_migration(Ran(run, threads, FLAT), ALONE, core_threads).problem
 
 
 def test_a_run_held_to_cores() -> None:

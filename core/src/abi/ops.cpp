@@ -3,7 +3,6 @@
 
 #include "abi/shim.hpp"
 #include "autograd/operations.hpp"
-#include "runtime/faults.hpp"
 
 using namespace hexapla;
 
@@ -15,8 +14,7 @@ hxp_status operation(std::uint16_t number, hxp_tape tape, hxp_tensor first, hxp_
   return compute<Tensor>(error, number, first, [&](CallScope& call, const Share<Tensor>& tensor) {
     require(out != nullptr, "out must be given");
     const Share<Tape> on = tape == 0 ? Share<Tape>() : call.argument<Tape>(tape, "tape");
-    const bool recorded = on && !gradient_mode_is_off(call.context().number(), thread_id());
-    *out = call.publish(make(call, tensor, recorded ? on.get() : nullptr));
+    *out = call.publish(make(call, tensor, on.get()));
   });
 }
 

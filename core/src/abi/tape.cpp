@@ -3,7 +3,6 @@
 
 #include "abi/shim.hpp"
 #include "autograd/tape.hpp"
-#include "runtime/faults.hpp"
 
 using namespace hexapla;
 
@@ -39,7 +38,6 @@ hxp_status hxp_tape_backward(hxp_tape tape, hxp_tensor output, hxp_tensor incomi
   return compute<Tape>(error, HXP_OPERATION_TAPE_BACKWARD, tape, [&](CallScope& call, const Share<Tape>& on) {
     const Share<Tensor> from = call.argument<Tensor>(output, "output");
     const Share<Tensor> gradient = incoming == 0 ? Share<Tensor>() : call.argument<Tensor>(incoming, "incoming");
-    if (gradient_mode_is_off(call.context().number(), thread_id())) return;
     on->backward(*from, gradient.get());
   });
 }

@@ -3,6 +3,7 @@
 #include "autograd/plan.hpp"
 #include "runtime/context.hpp"
 #include "runtime/error.hpp"
+#include "runtime/faults.hpp"
 
 namespace hexapla {
 
@@ -36,6 +37,7 @@ Share<Tensor> Tape::gradient(const Tensor& tensor) const {
 }
 
 Slot Tape::slot(const Tensor& tensor) {
+  if (gradient_mode_is_off(*context_)) return no_slot;
   if (const auto found = slots_.find(tensor.serial()); found != slots_.end()) return found->second;
   const auto known = watched_by_serial_.find(tensor.serial());
   if (known == watched_by_serial_.end()) return no_slot;
@@ -55,6 +57,7 @@ void Tape::append(std::unique_ptr<autograd::Record> record, const Tensor& output
 }
 
 void Tape::backward(const Tensor& output, const Tensor* incoming) {
+  if (gradient_mode_is_off(*context_)) return;
   // Whatever happens below, the records are gone when this call ends.
   const auto records = std::exchange(records_, {});
   const auto places = std::exchange(places_, {});
@@ -71,9 +74,10 @@ void Tape::backward(const Tensor& output, const Tensor* incoming) {
   const backends::Table& table = context_->table();
   autograd::Plan plan(table, records, places, std::move(gradients));
   plan.make(found->second, incoming);
+  std::byte* const kept = scratch_of_thread(*context_, plan.arena_bytes());
   const Share<Storage> arena =
-      plan.arena_bytes() == 0 ? Share<Storage>() : make<Storage>(context_, plan.arena_bytes(), Contents::undefined);
-  plan.place(arena ? arena->data() : nullptr);
+      kept || plan.arena_bytes() == 0 ? Share<Storage>() : make<Storage>(context_, plan.arena_bytes(), Contents::undefined);
+  plan.place(arena ? arena->data() : kept);
   table.submit(*context_, [&](backends::Queue& queue) { plan.run(queue); });
 }
 

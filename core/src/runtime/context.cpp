@@ -82,6 +82,16 @@ Context::~Context() {
   living().contexts.erase(number_);
 }
 
+void Context::last_id_gone() noexcept {
+  close_first(*this);
+  drop_scratch(*this);
+}
+
+void Context::mark(std::uint64_t update) {
+  update_.store(update, std::memory_order_relaxed);
+  begin_update(*this);
+}
+
 void Context::admit(std::uint32_t thread) const {
   if ((options_.flags & HXP_THREADS_OWNER) && thread != maker_thread_) {
     fail(HXP_WRONG_THREAD, "the context was made by thread ", maker_thread_, " for itself alone; this is thread ", thread);
@@ -185,7 +195,7 @@ void Context::fail_allocation(std::size_t bytes) {
 
 bool Context::try_allocate(Buffer& buffer, std::size_t bytes, Contents contents) noexcept {
   const auto signed_bytes = static_cast<std::int64_t>(bytes);
-  if (!account_.take(signed_bytes, false)) return false;
+  if (neighbour_leaves_no_room(*this, bytes) || !account_.take(signed_bytes, false)) return false;
   std::byte* const memory = block(bytes, contents);
   if (!memory) {
     account_.give_back(signed_bytes, false);
@@ -250,6 +260,7 @@ bool Context::relieve(std::size_t bytes) {
   if (!options_.pressure_hook || faulty(Fault::no_pressure_hook)) return false;
   bool again = false;
   workers_.on_caller([&] {
+    [[maybe_unused]] const HookLock lock;
     const std::uint32_t thread = thread_id();
     count(account_, &MemoryAccount::pressure_calls);
     hook_thread_.store(thread);
@@ -264,12 +275,14 @@ bool Context::relieve(std::size_t bytes) {
 // ---- spilled storages in a call
 
 void Context::record_spill(std::size_t bytes) noexcept {
+  if (has_faults && !(options_.flags & HXP_SPILL)) return;  // nobody asked for it, and nobody says so
   record(HXP_OPERATION_SPILL, 0, static_cast<std::int64_t>(bytes), HXP_OK, call_thread_);
 }
 
 void Context::page_in(Storage& storage) {
   const std::lock_guard lock(paged_mutex_);
   if (storage.paged_) return;
+  if (paged_.empty()) begin_bus(*this);
   paged_.push_back(&storage);
   storage.paged_ = true;
   device_->copy_in(storage.buffer_.data(), storage.buffer_.host(), storage.bytes());
@@ -283,6 +296,7 @@ void Context::page_out() noexcept {
     record_spill(storage->bytes());
     storage->paged_ = false;
   }
+  if (!paged_.empty()) end_bus(*this);
   paged_.clear();
 }
 

@@ -38,7 +38,7 @@ class Context final : public Object {
   /// Whether a call may be made now by this thread: HXP_WRONG_THREAD, HXP_BUSY. Takes no lock.
   void admit(std::uint32_t thread) const;
 
-  void mark(std::uint64_t update) noexcept { update_.store(update, std::memory_order_relaxed); }
+  void mark(std::uint64_t update);
   void reset_peak() noexcept;
   void fail_allocation(std::uint64_t nth, bool persistent) noexcept;
   void fail_next(hxp_status status) noexcept { fail_next_.store(status, std::memory_order_relaxed); }
@@ -58,6 +58,7 @@ class Context final : public Object {
   friend class CallScope;
   friend class Storage;
   ~Context() override;
+  void last_id_gone() noexcept override;
 
   void allocate(Buffer& buffer, std::size_t bytes, Contents contents);
   bool try_allocate(Buffer& buffer, std::size_t bytes, Contents contents) noexcept;

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "runtime/context.hpp"
+#include "runtime/faults.hpp"
 
 namespace hexapla {
 
@@ -106,13 +107,14 @@ Share<Object> share_object(std::uint64_t id, Kind expected) {
   {
     const std::lock_guard lock(shard.mutex);
     const auto found = shard.objects.find(id);
-    if (found != shard.objects.end()) return Share<Object>::of(found->second);
+    if (found != shard.objects.end() && !went_with_context(*found->second)) return Share<Object>::of(found->second);
   }
   fail_stale(id, expected);
 }
 
 Share<Object> withdraw(std::uint64_t id, Kind expected) {
   require_kind(id, expected);
+  [[maybe_unused]] const HookLock held;
   Shard& shard = registry().shard(id);
   Share<Object> object;
   {
@@ -128,6 +130,8 @@ Share<Object> withdraw(std::uint64_t id, Kind expected) {
   if (!object) fail_stale(id, expected);
   count_handles(*object, -1);
   object->id_removed();
+  if (went_with_context(*object)) fail_stale(id, expected);
+  overwrite_if_only_read(id, *object);
   return object;
 }
 

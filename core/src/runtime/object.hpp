@@ -36,6 +36,8 @@ class Object {
     if (ids_.fetch_sub(1, std::memory_order_acq_rel) == 1) last_id_gone();
   }
 
+  /// Shares that stand at this moment; for faults only (core/faults), since it may be another number a moment later.
+  std::uint64_t shares() const noexcept { return shares_.load(std::memory_order_acquire); }
   void add_share() noexcept { shares_.fetch_add(1, std::memory_order_relaxed); }
   void drop_share() noexcept {
     if (shares_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;

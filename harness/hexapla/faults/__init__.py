@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +34,10 @@ class CatalogueEntry:
     """One fault.
 
     `caught`: level → words that its finding holds; `silent`: levels that must still pass.
-    `reaches`: the implementations in which it can be seen, None for all; in the others the levels of
-    `caught` must pass as well. `model`: "embedded", or "mixed" for one stored in all three float types with
-    subnormals among its values.
+    `reaches`: the implementations in which it can be seen, None for all; `reaches_at`: those in which a level
+    can see it, where they are fewer. In the others the levels of `caught` must pass as well.
+    `moves`: it acts on a task that its runtime has moved to another OS thread, in a pinned run too.
+    `model`: "embedded", or "mixed" for one stored in all three float types with subnormals among its values.
     """
 
     id: str
@@ -46,6 +47,8 @@ class CatalogueEntry:
     caught: Mapping[str, str]
     silent: Sequence[str]
     reaches: frozenset[str] | None = None
+    reaches_at: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    moves: bool = False
     model: str = "embedded"
 
     @property
@@ -53,8 +56,10 @@ class CatalogueEntry:
         """What core calls it: the id without its axis, as an identifier."""
         return self.id.removeprefix(f"{self.axis}-").replace("-", "_")
 
-    def can_reach(self, implementation: str) -> bool:
-        return self.reaches is None or implementation in self.reaches
+    def can_reach(self, implementation: str, level: str = "") -> bool:
+        """Whether it can be seen in an implementation, by that level if one is named."""
+        at = self.reaches_at.get(level, self.reaches)
+        return at is None or implementation in at
 
 
 def read_entry(path: Path) -> CatalogueEntry:
@@ -102,8 +107,7 @@ def _check(stem: str, values: dict[str, Any]) -> CatalogueEntry:
         summary=values["summary"],
         caught=caught,
         silent=tuple(silent),
-        reaches=_reaches(values.get("needs", {})),
-        model=values.get("needs", {}).get("model", "embedded"),
+        **_needs(values.get("needs", {}), caught),
     )
 
 
@@ -112,13 +116,31 @@ def _one_of(key: str, value: object, allowed: Sequence[str]) -> None:
         raise CatalogueError(f"{key}: is {value!r}, must be one of {', '.join(allowed)}")
 
 
-def _reaches(needs: dict[str, Any]) -> frozenset[str] | None:
-    if unknown := sorted(needs.keys() - {"implementations", "model"}):
-        raise CatalogueError(f"needs.{unknown[0]}: is no key; known are implementations, model")
+def _needs(needs: dict[str, Any], caught: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of an entry that say where it can be seen."""
+    if unknown := sorted(needs.keys() - {"implementations", "at", "migration", "model"}):
+        raise CatalogueError(
+            f"needs.{unknown[0]}: is no key; known are implementations, at, migration, model"
+        )
     _one_of("needs.model", needs.get("model", "embedded"), MODELS)
-    names = needs.get("implementations")
-    if names is None:
-        return None
+    moves, at = needs.get("migration", False), needs.get("at", {})
+    if not isinstance(moves, bool):
+        raise CatalogueError(f"needs.migration: is {moves!r}, must be true or false")
+    if not isinstance(at, dict):
+        raise CatalogueError(f"needs.at: is {at!r}, must be a table")
+    if strange := sorted(at.keys() - caught.keys()):
+        raise CatalogueError(f"needs.at: {strange[0]} is no level of caught")
+    return {
+        "reaches": _names("implementations", needs["implementations"])
+        if "implementations" in needs
+        else None,
+        "reaches_at": {level: _names(f"at.{level}", names) for level, names in at.items()},
+        "moves": moves,
+        "model": needs.get("model", "embedded"),
+    }
+
+
+def _names(key: str, names: object) -> frozenset[str]:
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-        raise CatalogueError(f"needs.implementations: is {names!r}, must be a list of names")
+        raise CatalogueError(f"needs.{key}: is {names!r}, must be a list of names")
     return frozenset(names)

@@ -2,7 +2,8 @@
 
 Separate because here one implementation is held to itself: the same few updates pinned, moved to another OS
 thread at every update, with more workers, and held to cores from outside must be the same bit for bit. That
-the threads really changed is read from core's ledger and from /proc; what nobody saw is `unknown`.
+the threads really changed is read from core's ledger and from /proc; what nobody saw is `unknown`. The ledger
+says too that no thread kept device memory: live bytes must be the same, update by update.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import ClassVar
 
 from hexapla.compare.bits import parted
 from hexapla.compare.trajectory import Trajectory
+from hexapla.levels.account import Account, account_of
 from hexapla.levels.checks import (
     Attempt,
     Checked,
@@ -57,8 +59,9 @@ class ThreadsLevel(Level[tuple[Checked, ...]]):
         require_core(session)
         spec = shortened(inputs.spec, UPDATES, save_every=UPDATES)
         runs = _Runs(session, inputs, spec, inputs.work / session.name / "threads")
-        pinned = runs.train("pinned", threads=1).run
-        checks: dict[str, Try] = {"migrating": partial(_migrating, runs, pinned)}
+        trained = runs.train("pinned", threads=1)
+        pinned = trained.run
+        checks: dict[str, Try] = {"migrating": partial(_migrating, runs, trained)}
         for workers in _WORKERS:
             checks[f"workers_{workers}"] = partial(_workers, runs, pinned, workers)
         checks |= {
@@ -99,15 +102,31 @@ class _Runs:
         return train(self.session, self.inputs, self.spec, leg, watch)
 
 
-def judge_migration(run: Trajectory, pinned: Trajectory, threads: Threads, core_threads: int) -> Attempt:
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One run by what it said, and by its ledger."""
+
+    run: Trajectory
+    threads: Threads
+    account: Account
+
+    @classmethod
+    def of(cls, trained: Trained) -> Ran:
+        return cls(trained.run, threads_of(trained.ledger), account_of(trained.ledger))
+
+
+def judge_migration(migrating: Ran, pinned: Ran, core_threads: int) -> Attempt:
     """A migrating run. core_threads: the most of core's own seen at once, for one worker asked for."""
+    threads = migrating.threads
     figures = {
         "threads_seen": threads.seen,
         "migrations": threads.migrations,
+        "pinned_threads_seen": pinned.threads.seen,
+        "pinned_migrations": pinned.threads.migrations,
         "core_threads_max": core_threads,
     }
-    updates = len(run.steps)
-    problem = parted(run, pinned, PINNED)
+    updates = len(migrating.run.steps)
+    problem = parted(migrating.run, pinned.run, PINNED) or _kept(migrating.account, pinned.account)
     if not problem and core_threads > 1:
         problem = f"core made {core_threads} threads for a context of 1 worker"
     if problem:
@@ -122,7 +141,16 @@ def judge_migration(run: Trajectory, pinned: Trajectory, threads: Threads, core_
     return Attempt(figures=figures)
 
 
-def _migrating(runs: _Runs, pinned: Trajectory) -> Attempt:
+def _kept(migrating: Account, pinned: Account) -> str:
+    """Where device memory stands otherwise than in the pinned run, in words: what a thread keeps, stays."""
+    for update in sorted(migrating.live.keys() & pinned.live.keys()):
+        mine, theirs = migrating.live[update], pinned.live[update]
+        if mine != theirs:
+            return f"update {update} begins with {mine} live device bytes, in {PINNED} with {theirs}"
+    return ""
+
+
+def _migrating(runs: _Runs, pinned: Trained) -> Attempt:
     pid = runs.session.running.pid
     core_threads = [0]
 
@@ -130,7 +158,7 @@ def _migrating(runs: _Runs, pinned: Trajectory) -> Attempt:
         core_threads.append(os_threads.core_threads(pid))
 
     trained = runs.train("migrating", schedule="migrating", threads=1, watch=count)
-    return judge_migration(trained.run, pinned, threads_of(trained.ledger), max(core_threads))
+    return judge_migration(Ran.of(trained), Ran.of(pinned), max(core_threads))
 
 
 def _workers(runs: _Runs, pinned: Trajectory, workers: int) -> Attempt:
