@@ -87,6 +87,13 @@ def faults(session: nox.Session) -> None:
 
 
 @nox.session
+def repeat(session: nox.Session) -> None:
+    """The runtime levels twenty times in a row, with a page in docs/results; behind --, as --times 5."""
+    install(session, "build")
+    session.run("python", "scripts/repeat_runtime.py", *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Step times, wall times and the cost of a call, interleaved; words behind -- go to `hexapla bench`."""
     install(session, "build", torch=True)
