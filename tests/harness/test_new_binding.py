@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from hexapla.cli import main
+from hexapla.commands.new_binding import STUBS
 from hexapla.protocol import LEVELS
 from hexapla.toolchains import (
+    Built,
     MissingTool,
     Places,
     ToolchainMissing,
@@ -24,67 +26,170 @@ from hexapla.toolchains import (
 pytestmark = pytest.mark.timeout(900)
 
 
-def made(capfd: pytest.CaptureFixture[str], folder: Path, name: str, language: str) -> dict:
-    assert main(["new-binding", name, "--language", language, "--out", str(folder), "--json"]) == 0
+# Language → the tool that its stub is built or run by.
+TOOLS = {
+    "C": "cc",
+    "C++": "cxx",
+    "Go": "go",
+    "Java": "javac",
+    "JavaScript": "node",
+    "Python": "python",
+    "Rust": "rust",
+    "Zig": "zig",
+}
+STRANGE = 'Com"mon \\ Lisp'
+HELLO = b'{"protocol":1,"id":"h","request":"hello"}'
+
+
+def made(capfd: pytest.CaptureFixture[str], folder: Path, name: str, language: str, *more: str) -> dict:
+    assert main(["new-binding", name, "--language", language, *more, "--out", str(folder), "--json"]) == 0
     value = json.loads(capfd.readouterr().out)
     assert isinstance(value, dict)
     return value
 
 
-@pytest.mark.parametrize(
-    ("language", "tool", "stub"),
-    [
-        ("JavaScript", "node", "JavaScript"),
-        ("Python", "python", "Python"),
-        ("Go", "go", "Go"),
-        ('Com"mon \\ Lisp', "python", "Python"),
-    ],
-)
+def lines_of(results: Path) -> list[dict]:
+    lines = [json.loads(line) for line in (results / "results.jsonl").read_text("utf-8").splitlines()]
+    return [line for line in lines if "level" in line]
+
+
+def files_below(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def test_every_stub_is_tried_below() -> None:
+    assert list(STUBS) == list(TOOLS)
+
+
+@pytest.mark.parametrize("language", TOOLS)
 def test_a_stub_is_skipped_at_every_level(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], language: str, tool: str, stub: str
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], language: str
 ) -> None:
     """Hello passes, nothing fails, and nothing claims to be more than skipped."""
-    if isinstance(find_tool(tool), MissingTool):
-        pytest.skip(f"no {tool}")
+    if isinstance(found := find_tool(TOOLS[language]), MissingTool):
+        pytest.skip(found.reason)
     folder = tmp_path / "a seventh"
     value = made(capfd, folder, "seventh", language)
-    assert value["stub_language"] == stub and sorted(value["files"]) == sorted(
-        path.name for path in folder.iterdir()
-    )
+    assert value["stub_language"] == language and sorted(value["files"]) == files_below(folder)
     assert load_manifest(folder).language == language
     words = ["conform", "--binding", str(folder), "--references", "none", "--spec", "micro", "--json"]
     assert main([*words, "--results", str(tmp_path / "run")]) == 0
-    lines = [
-        json.loads(line) for line in (tmp_path / "run" / "results.jsonl").read_text("utf-8").splitlines()
-    ]
-    said = {line["level"]: line["outcome"] for line in lines if "level" in line}
-    assert said == dict.fromkeys(LEVELS, "skipped")
+    lines = lines_of(tmp_path / "run")
+    assert {line["level"]: line["outcome"] for line in lines} == dict.fromkeys(LEVELS, "skipped")
+    assert all(line["reason"] for line in lines)
+    event = (tmp_path / "run" / "events" / "seventh" / "hello.jsonl").read_text("utf-8").splitlines()[0]
+    hello = json.loads(event)
+    assert (hello["implementation"], hello["language"], hello["capabilities"]) == ("seventh", language, [])
+    assert hello["runtime"]
     capfd.readouterr()
     assert main([*words, "--strict", "--results", str(tmp_path / "strict")]) == 1
 
 
-@pytest.mark.parametrize("language", ["JavaScript", "Python", "Go"])
-def test_a_stub_keeps_the_protocol(tmp_path: Path, capfd: pytest.CaptureFixture[str], language: str) -> None:
-    """A line that cannot be read is an error and the exit status 2; the next request is answered."""
+@pytest.fixture(params=TOOLS)
+def stub(request: pytest.FixtureRequest, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Built:
+    """Each stub, built; of a language whose name has to be escaped everywhere."""
     folder = tmp_path / "stub"
-    made(capfd, folder, "stub", language)
+    made(capfd, folder, "stub", STRANGE, "--stub", request.param)
     places = Places.find()
     try:
-        core = build_core(places)
-        built = build_binding(load_manifest(folder), replace(places, build=tmp_path / "build"), core)
+        return build_binding(
+            load_manifest(folder), replace(places, build=tmp_path / "build"), build_core(places)
+        )
     except ToolchainMissing as missing:
         pytest.skip(str(missing))
-    lines = b'{"protocol":1,"id":"a","request":"load"}\n\xff\n{"protocol":1,"id":"b","request":"hello"}'
-    done = subprocess.run(built.argv, input=lines, capture_output=True, check=False)
-    events = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [(each["id"], each["event"]) for each in events] == [
-        ("a", "skipped"),
-        ("", "error"),
-        ("b", "hello"),
-        ("b", "done"),
+
+
+def ask(stub: Built, *lines: bytes) -> tuple[int, list[dict]]:
+    done = subprocess.run(
+        stub.argv,
+        input=b"\n".join(lines),
+        capture_output=True,
+        env=stub.environment,
+        timeout=60,
+        check=False,
+    )
+    assert done.stderr == b""
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+
+
+# What docs/protocol.md, "Lines", refuses; and lines that are no JSON at all, or no request.
+BAD = [
+    b"\xff",
+    b"\xed\xa0\x80",
+    b"\xef\xbb\xbf" + HELLO,
+    b" ",
+    b"{} x",
+    b'{"a":1,"a":2}',
+    rb'{"a":1,"\u0061":2}',
+    b'{"id":"x","request":"load","a":[{"b":1,"b":2}]}',
+    rb'{"id":"\ud800","request":"hello"}',
+    rb'["\ud800\u0041"]',
+    rb'["\udc00"]',
+    b"1e999",
+    b"[-1e999]",
+    b"1" * 400,
+    b"NaN",
+    b"01",
+    b"1.",
+    b"[1,]",
+    b'"\t"',
+    rb'"\x"',
+    b'"abc',
+    b"[[[",
+    b"[" * 65 + b"]" * 65,
+    b"null",
+    b'{"id":12345678901234567,"request":"hello"}',
+    b'{"ID":"x","request":"hello"}',
+]
+
+
+def test_a_stub_keeps_the_protocol(stub: Built) -> None:
+    """Each line that cannot be read is an error with its number, and the next request is answered."""
+    # Ids of every kind come back as they went, and what is allowed is not refused.
+    odd = 'a\u0000\n"\\é\u2028\U0001f600 12345678901234567'
+    first = json.dumps({"protocol": 1, "id": odd, "request": "load"}).encode()
+    deep = b'{"id":"d","request":"probe","a":' + b"[" * 63 + b"]" * 63 + b',"b":1e308,"c":"\\\\ud800"}\r'
+    status, events = ask(stub, first, *BAD, deep, HELLO)
+    assert (events[0]["id"], events[0]["event"]) == (odd, "skipped")
+    assert events[0]["reason"]
+    errors = events[1 : 1 + len(BAD)]
+    assert [(each["id"], each["event"], each["status"]) for each in errors] == [
+        ("", "error", "request")
+    ] * len(BAD)
+    assert [each["where"] for each in errors] == [f"stdin:{number + 2}" for number in range(len(BAD))]
+    assert all(each["message"] for each in errors)
+    rest = events[1 + len(BAD) :]
+    assert [(each["id"], each["event"]) for each in rest] == [
+        ("d", "skipped"),
+        ("h", "hello"),
+        ("h", "done"),
         ("", "bye"),
     ]
-    assert done.returncode == 2 and done.stderr == b""
+    assert rest[1]["language"] == STRANGE and rest[1]["core"] is None
+    assert status == 2
+    # What follows `bye` is not read; the end of input alone is a bye, and no failure.
+    status, events = ask(stub, b'{"protocol":1,"id":"e","request":"bye"}', HELLO)
+    assert status == 0 and [(each["id"], each["event"]) for each in events] == [("e", "bye")]
+    status, events = ask(stub, HELLO, b"")
+    assert status == 0 and [each["event"] for each in events] == ["hello", "done", "bye"]
+
+
+def test_a_language_without_a_stub(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """It is refused with those that there are; another's is written on demand, and says so."""
+    words = ["new-binding", "seventh", "--language", "OCaml", "--out", str(tmp_path / "new")]
+    assert main(words) == 2
+    said = capfd.readouterr().err
+    assert said == (
+        "hexapla: --language OCaml: no stub in it; there are stubs in C, C++, Go, Java, JavaScript, Python, "
+        "Rust, Zig: name one as a model with --stub\n"
+    )
+    assert not (tmp_path / "new").exists()
+    assert main([*words, "--stub", "c"]) == 0
+    assert "The stub is one in C, to be replaced." in capfd.readouterr().out
+    assert "The stub is one in C, to be replaced. Every" in (tmp_path / "new/CHECKLIST.md").read_text("utf-8")
+    assert load_manifest(tmp_path / "new").language == "OCaml"
+    assert main([*words, "--stub", "Cobol"]) == 2
+    assert capfd.readouterr().err.startswith("hexapla: --stub Cobol: there are stubs in C, ")
 
 
 @pytest.mark.parametrize(
@@ -111,9 +216,9 @@ def test_bad_words_are_refused(
 
 def test_an_existing_folder_is_left_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "kept").write_text("mine", "utf-8")
-    assert main(["new-binding", "seventh", "--language", "X", "--out", str(tmp_path)]) == 2
+    assert main(["new-binding", "seventh", "--language", "C", "--out", str(tmp_path)]) == 2
     assert f"--out {tmp_path}: exists already" in capfd.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
     file = tmp_path / "kept" / "below"
-    assert main(["new-binding", "seventh", "--language", "X", "--out", str(file)]) == 2
+    assert main(["new-binding", "seventh", "--language", "C", "--out", str(file)]) == 2
     assert "--out" in capfd.readouterr().err and (tmp_path / "kept").read_text("utf-8") == "mine"

@@ -1,9 +1,9 @@
 """`hexapla new-binding NAME --language L`: the folder that a new language begins with.
 
 Separate because it only writes files: a manifest, a checklist and a stub trainer that passes hello and
-answers `skipped` to the rest, so that the first `hexapla conform` is green before a line is written by
-hand. A language without a stub of its own gets one in Python, and all three files say so. It builds and
-starts nothing.
+answers `skipped` to the rest, so that the first `hexapla conform` starts it before a line is written by
+hand. A language without a stub of its own is refused, unless another's is asked for by name: a column that
+says one language and is written in another would be believed. It builds and starts nothing.
 """
 
 from __future__ import annotations
@@ -11,32 +11,30 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-from dataclasses import dataclass
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from hexapla.commands.inputs import UsageError
 from hexapla.toolchains import Places, find_bindings
-from hexapla.toolchains.manifest import FILE_NAME, NAME, ManifestError, load_manifest
+from hexapla.toolchains.manifest import NAME, ManifestError, load_manifest
 
 _LANGUAGE_LENGTH = 40
 _GUIDE = "docs/add-a-language.md"
 
 
-@dataclass(frozen=True, slots=True)
-class Stub:
-    """The templates of one language: its manifest's, then those of files that keep their names."""
-
-    manifest: str
-    files: tuple[str, ...]
-
-
-_PYTHON = Stub("python.toml", ("trainer.py",))
-# Lower-case names; adding a language here is one entry and its templates.
+_TEMPLATES = files("hexapla").joinpath("templates", "binding")
+_SUFFIX = ".tmpl"
+# As people write it → its folder of templates; adding a language is one entry and that folder.
 STUBS = {
-    "go": Stub("go.toml", ("trainer.go", "go.mod")),
-    "javascript": Stub("javascript.toml", ("trainer.mjs",)),
-    "python": _PYTHON,
+    "C": "c",
+    "C++": "cpp",
+    "Go": "go",
+    "Java": "java",
+    "JavaScript": "javascript",
+    "Python": "python",
+    "Rust": "rust",
+    "Zig": "zig",
 }
 
 
@@ -48,8 +46,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--language",
         required=True,
         metavar="L",
-        help=f"as people write it; {', '.join(sorted(STUBS))} have a stub, any other gets one in Python",
+        help=f"as people write it; there are stubs in {', '.join(STUBS)}",
     )
+    parser.add_argument("--stub", metavar="S", help="write the stub of this language instead, as a model")
     parser.add_argument("--out", type=Path, metavar="DIR", help="the folder to make (default bindings/NAME)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=new_binding)
@@ -64,13 +63,18 @@ def new_binding(arguments: argparse.Namespace) -> int:
         )
     _refuse_name(arguments.name)
     folder = (arguments.out or Places.find().root / "bindings" / arguments.name).absolute()
-    known = language.lower() in STUBS
-    stub = STUBS.get(language.lower(), _PYTHON)
-    templates = {FILE_NAME: stub.manifest} | {file: file for file in ("CHECKLIST.md", *stub.files)}
-    texts = {
-        file: _filled(template, arguments.name, language, folder, known)
-        for file, template in templates.items()
+    stub = _stub(language, arguments.stub)
+    note = "" if stub.lower() == language.lower() else f"The stub is one in {stub}, to be replaced."
+    values = {
+        "NAME": arguments.name,
+        "LANGUAGE": language.replace("\\", "\\\\").replace('"', '\\"'),
+        "LANGUAGE_TOML": json.dumps(language, ensure_ascii=False),
+        "FOLDER": _shown(folder),
+        "STUB_NOTE": note and f"{note} ",
     }
+    templates = {"CHECKLIST.md": _TEMPLATES.joinpath(f"CHECKLIST.md{_SUFFIX}")}
+    templates |= _templates(_TEMPLATES.joinpath(STUBS[stub]))
+    texts = {file: _filled(template.read_text("utf-8"), values) for file, template in templates.items()}
     _write(folder, texts)
     if arguments.json:
         value = {
@@ -78,13 +82,13 @@ def new_binding(arguments: argparse.Namespace) -> int:
             "language": language,
             "folder": str(folder),
             "files": list(texts),
-            "stub_language": language if known else "Python",
+            "stub_language": stub,
         }
         print(json.dumps(value, ensure_ascii=False, indent=2))
         return 0
     print(f"wrote {folder}: {', '.join(texts)}")
-    if not known:
-        print(f"no stub in {language}: trainer.py is one in Python, to be replaced (CHECKLIST.md)")
+    if note:
+        print(note)
     print(f"next: hexapla conform --binding {folder} --references none --spec micro; then {_GUIDE}")
     return 0
 
@@ -101,21 +105,33 @@ def _refuse_name(name: str) -> None:
             raise UsageError(f"NAME {name}: an implementation of that name is in {existing}")
 
 
-def _filled(template: str, name: str, language: str, folder: Path, known: bool) -> str:
-    text = files("hexapla").joinpath("templates", "binding", f"{template}.tmpl").read_text("utf-8")
-    note = f"There is no stub in {language} yet: trainer.py is one in Python, to be replaced by yours."
-    values = {
-        "NAME": name,
-        "LANGUAGE": language.replace("\\", "\\\\").replace('"', '\\"'),
-        "LANGUAGE_TOML": json.dumps(language, ensure_ascii=False),
-        "FOLDER": _shown(folder),
-        "STUB_NOTE": "" if known else note,
-        "RUN_NOTE": "" if known else f"# {note} Then `run` and `needs` change too.\n",
-    }
+def _stub(language: str, named: str | None) -> str:
+    """The language whose stub is written, as STUBS spells it."""
+    spelled = {known.lower(): known for known in STUBS}
+    stub = spelled.get((language if named is None else named).strip().lower())
+    if stub is not None:
+        return stub
+    there = f"there are stubs in {', '.join(STUBS)}"
+    if named is not None:
+        raise UsageError(f"--stub {named}: {there}")
+    raise UsageError(f"--language {language}: no stub in it; {there}: name one as a model with --stub")
+
+
+def _templates(folder: Traversable, below: str = "") -> dict[str, Traversable]:
+    """The templates of a language by the path of the file that each makes."""
+    found: dict[str, Traversable] = {}
+    for each in sorted(folder.iterdir(), key=lambda each: each.name):
+        if each.is_dir():
+            found |= _templates(each, f"{below}{each.name}/")
+        elif each.name.endswith(_SUFFIX):
+            found[below + each.name.removesuffix(_SUFFIX)] = each
+    return found
+
+
+def _filled(text: str, values: dict[str, str]) -> str:
     for key, value in values.items():
         text = text.replace(f"@{key}@", value)
-    # An absent note leaves no hole.
-    return text.replace("\n\n\n", "\n\n")
+    return text
 
 
 def _shown(folder: Path) -> str:
@@ -135,6 +151,7 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
         raise UsageError(f"--out {folder}: {error.strerror}") from None
     try:
         for file, text in texts.items():
+            (folder / file).parent.mkdir(exist_ok=True)
             (folder / file).write_text(text, "utf-8")
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
