@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 from hexapla.compare.trajectory import Trajectory
 from hexapla.levels.checks import Attempt
-from hexapla.levels.errors import judge_callback, judge_status, judge_texts, judge_write, mask
+from hexapla.levels.errors import (
+    judge_callback,
+    judge_error_type,
+    judge_status,
+    judge_texts,
+    judge_write,
+    mask,
+)
 from hexapla.levels.survival import judge_resumed, last_checkpoint
 from hexapla.levels.sweep import sweep
 from hexapla.protocol import Outcome, parse_event
@@ -74,6 +81,18 @@ def test_a_status_comes_with_its_text() -> None:
     assert judge_status("HXP_IO", {"status": "HXP_IO", "message": ""})
     assert judge_status("HXP_IO", {"status": "HXP_IO"}) == "its message is absent"
     assert judge_status("HXP_OK", {"status": "HXP_OK", "message": "x"})
+
+
+def test_out_of_memory_is_an_error_of_the_languages_own() -> None:
+    other = {"HXP_INVALID_ARGUMENT": "lib.Error"}
+    assert judge_error_type(MEMORY, {**other, MEMORY: "lib.OutOfMemory"}) == ""
+    assert "does not say" in judge_error_type(MEMORY, {**other, MEMORY: ""})
+    assert "does not say" in judge_error_type(MEMORY, other)
+    assert "cannot" not in judge_error_type("HXP_INVALID_ARGUMENT", other)
+    words = judge_error_type(MEMORY, {**other, MEMORY: "lib.Error"})
+    assert "as that of HXP_INVALID_ARGUMENT is" in words
+    assert judge_error_type("HXP_OK", {"HXP_OK": ""}) == ""
+    assert judge_error_type("HXP_OK", {"HXP_OK": "lib.Error"})
 
 
 @pytest.mark.parametrize("change", [{"surfaced": 0}, {"alive": 0}, {"status": "HXP_OK"}])

@@ -260,6 +260,7 @@ class FakeSession:
             "collections": 12,
             "collector_ms": 1.5,
             "difference_bytes": 0,
+            **({"managed_heap_growth_bytes": 4096} if machine.collects else {}),
         }
         key = f"{scenario}-{parameters['close']}" if "close" in parameters else scenario
         status = "HXP_OUT_OF_MEMORY" if fails else "HXP_OK"
@@ -292,6 +293,8 @@ def test_a_right_trainer_passes_every_check(tmp_path: Path, machine: Machine) ->
     assert isinstance(limit, int) and NEED <= limit <= NEED + resolution
 
 
+UNSAID: dict[str, float | str] = {"managed_heap_growth_bytes": "not available"}
+
 WRONG: dict[str, tuple[Machine, str, str]] = {
     "its own words for out of memory": (Machine(status="internal"), "at_the_limit", "internal"),
     "dead after out of memory": (Machine(survives=False), "at_the_limit", "OUT_OF_MEMORY"),
@@ -301,6 +304,16 @@ WRONG: dict[str, tuple[Machine, str, str]] = {
     "spill changes the loss": (Machine(scale_spilled=1.5), "spill", "the spilled run: update 1"),
     "c does not leak": (Machine(collects=False, leaks=False), "collector", "all the same"),
     "loop stops": (Machine(seen={"drop_in_loop-0": {"failed_turn": 17}}), "lost_in_loop", "failed_turn"),
+    "heap grows when lost": (
+        Machine(seen={"drop_in_loop-0": {"managed_heap_growth_bytes": 1 << 20}}),
+        "lost_in_loop",
+        "heap grew by 1,048,576 bytes",
+    ),
+    "heap grows when closed": (
+        Machine(seen={"drop_in_loop-1": {"managed_heap_growth_bytes": 2e6}}),
+        "closed_in_loop",
+        "heap grew by 2,000,000 bytes",
+    ),
     "closed loop stops": (Machine(seen={"drop_in_loop-1": {"turns": 16}}), "closed_in_loop", "turns"),
     "fails too late": (
         Machine(collects=False, seen={"drop_in_loop-0": {"failed_turn": 18}}),
@@ -331,10 +344,21 @@ def test_each_wrong_trainer_is_found(tmp_path: Path, name: str) -> None:
         (Machine(pressure=False), "collector"),
         (Machine(pressure=False), "lost_in_loop"),
         (Machine(spills=False), "spill"),
+        (Machine(seen={"drop_in_loop-0": UNSAID}), "lost_in_loop"),
+        (Machine(seen={"drop_in_loop-1": UNSAID}), "closed_in_loop"),
     ],
 )
 def test_what_showed_nothing_is_unknown(tmp_path: Path, machine: Machine, check: str) -> None:
     assert outcomes(machine, tmp_path)[check].outcome is Outcome.UNKNOWN
+
+
+def test_the_heap_is_shown_where_there_is_one(tmp_path: Path) -> None:
+    managed, other = (outcomes(Machine(collects=each), tmp_path / str(each)) for each in (True, False))
+    for variant in ("closed", "lost"):
+        figures = managed[f"{variant}_in_loop"].attempts[0].figures
+        assert figures[f"managed_heap_growth_bytes_{variant}"] == 4096
+        none = other[f"{variant}_in_loop"].attempts[0]
+        assert not any("heap" in name for name in none.figures) and not none.unknown
 
 
 def test_the_brief_specification_is_brief() -> None:

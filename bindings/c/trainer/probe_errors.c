@@ -196,6 +196,7 @@ bool probe_status(probe *p, failure *f) {
     }
     seen_text(p, "status", status_text(status));
     seen_text(p, "message", v.error.message);
+    seen_text(p, "error_type", status == HXP_OK ? "" : status_text(status)); /* C has no other type of errors */
   }
   hxp_tensor_release(v.tensor, NULL);
   hxp_context_release(v.context, NULL);

@@ -28,6 +28,7 @@ from hexapla.levels.checks import (
     wrong,
 )
 from hexapla.levels.level import Finding, Inputs, Level
+from hexapla.levels.memory_trials import OUT_OF_MEMORY
 from hexapla.levels.session import RequestSkipped, Session
 from hexapla.levels.settle import PairVerdict, pairs_of, settle
 from hexapla.levels.survival import Left, Survival
@@ -69,8 +70,9 @@ class Errors(Level[Failures]):
         require_core(session)
         spec, folder = _spec(inputs), _folder(session, inputs)
         texts: dict[str, str] = {}
+        types: dict[str, str] = {}
         checks: dict[str, Try] = {
-            f"status_{status.removeprefix('HXP_').lower()}": partial(_status, session, status, texts)
+            f"status_{status.removeprefix('HXP_').lower()}": partial(_status, session, status, texts, types)
             for status in STATUSES
         }
         small = _micro(inputs)
@@ -172,10 +174,28 @@ def judge_status(status: str, seen: Seen) -> str:
     return "" if said == (status != "HXP_OK") else f"its message is {seen['message']!r}"
 
 
-def _status(session: Session, status: str, texts: dict[str, str]) -> Attempt:
+def judge_error_type(status: str, types: Mapping[str, str]) -> str:
+    """Memory that ran out is met as a type, class or value of the language's own, apart from other errors.
+
+    types: as the probe `status` named them, by status; "" where it named none.
+    """
+    kind = types.get(status, "")
+    if status == "HXP_OK":
+        return f"nothing failed, and it names the error type {kind!r}" if kind else ""
+    if status != OUT_OF_MEMORY:
+        return ""
+    if not kind:
+        return "it does not say as which error_type of its language this is met"
+    same = [other for other in types if other != status and types[other] == kind]
+    return f"its error_type is {kind}, as that of {same[0]} is: nobody can tell them apart" if same else ""
+
+
+def _status(session: Session, status: str, texts: dict[str, str], types: dict[str, str]) -> Attempt:
     seen = probe(session, "status", {"status": status}).seen
     texts[status] = mask(str(seen.get("message", "")))
-    return Attempt(problem=judge_status(status, seen))
+    types[status] = str(seen.get("error_type", ""))
+    figures = {"error_type_out_of_memory": types[status]} if status == OUT_OF_MEMORY else {}
+    return Attempt(problem=judge_status(status, seen) or judge_error_type(status, types), figures=figures)
 
 
 def judge_callback(seen: Seen) -> str:

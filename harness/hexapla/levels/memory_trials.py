@@ -20,6 +20,7 @@ from hexapla.levels.account import Account, account_of
 from hexapla.levels.checks import Attempt, Try, probe, wrong
 from hexapla.levels.level import Inputs
 from hexapla.levels.limits import Smallest, smallest_limit
+from hexapla.levels.managed_heap import with_heap
 from hexapla.levels.session import RequestFailed, Session
 from hexapla.levels.training import Leg, shortened, train, train_keys
 from hexapla.process.waiting import Waiting
@@ -215,7 +216,8 @@ class Trials:
         seen = probe(self._session, "drop_in_loop", {**_LARGE, "close": 1}, {"memory_limit": _LARGE_LIMIT})
         account = account_of(seen.ledger)
         problem = wrong(seen.seen, turns=_LARGE["turns"], failed_turn=0) or left(account)
-        return Attempt(problem or _above(account, _LARGE_CLOSED_PEAK))
+        attempt = Attempt(problem or _above(account, _LARGE_CLOSED_PEAK))
+        return with_heap(attempt, seen.seen, "closed", self.collects)
 
     def _lost_in_loop(self) -> Attempt:
         seen = probe(self._session, "drop_in_loop", {**_LARGE, "close": 0}, {"memory_limit": _LARGE_LIMIT})
@@ -223,7 +225,7 @@ class Trials:
         if not self.collects:
             lost = wrong(seen.seen, turns=_LARGE_LOST_AT - 1, failed_turn=_LARGE_LOST_AT)
             refused = "" if account.refusals else "its ledger shows no call refused for want of memory"
-            return Attempt(lost or refused or left(account))
+            return with_heap(Attempt(lost or refused or left(account)), seen.seen, "lost", collects=False)
         figures: dict[str, Figure] = {
             f"{name}_in_loop": seen.seen[name]
             for name in ("pressure_calls", "collections", "collector_ms")
@@ -233,7 +235,7 @@ class Trials:
         problem = problem or _above(account, _LARGE_LIMIT)
         if not problem and not account.pressure_calls:
             return Attempt(unknown="no pressure was felt, so that nothing was shown", figures=figures)
-        return Attempt(problem, figures=figures)
+        return with_heap(Attempt(problem, figures=figures), seen.seen, "lost", self.collects)
 
     def _cycles(self) -> Attempt:
         seen = probe(self._session, "cycles", _CYCLES, {"memory_limit": _CYCLES_LIMIT})

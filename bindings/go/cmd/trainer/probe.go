@@ -123,6 +123,20 @@ func messageOf(err error) string {
 	return ""
 }
 
+// errorType is what a program asks an error for: its type by errors.As, its status by errors.Is; "" for none of this package's.
+func errorType(err error) string {
+	var failed *hexapla.Error
+	if !errors.As(err, &failed) {
+		return ""
+	}
+	for status := hexapla.OK; status <= hexapla.Internal; status++ {
+		if errors.Is(err, status) {
+			return fmt.Sprintf("%T(%s)", failed, status)
+		}
+	}
+	return fmt.Sprintf("%T", failed)
+}
+
 // plain writes numbers as `1 2 3 4`.
 func plain(values []float32) string {
 	texts := make([]string, len(values))

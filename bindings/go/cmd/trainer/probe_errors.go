@@ -78,7 +78,7 @@ func provokeStatus(s scene) func() (pairs, error) {
 			return nil, fail(badRequest, "parameters.status", "key status is %q, which is no status of core", name)
 		}
 		err := provoke(s)
-		return pairs{{"status", statusName(err)}, {"message", messageOf(err)}}, nil
+		return pairs{{"status", statusName(err)}, {"message", messageOf(err)}, {"error_type", errorType(err)}}, nil
 	}
 }
 

@@ -21,6 +21,14 @@ func collectorFigures() (cycles int64, ms float64) {
 	return int64(samples[0].Value.Uint64()), samples[1].Value.Float64() * 1000
 }
 
+// managedHeap is what Go's own heap holds once everything dead is collected, in bytes.
+func managedHeap() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
 const elementBytes = 4
 
 func dropInLoop(s scene) func() (pairs, error) {
@@ -28,6 +36,7 @@ func dropInLoop(s scene) func() (pairs, error) {
 	return func() (pairs, error) {
 		var seen pairs
 		err := s.inContext(func(context *hexapla.Context) error {
+			heap := managedHeap()
 			cycles, ms := collectorFigures()
 			done, failed := dropTurns(context, turns, bytes, closes)
 			cyclesAfter, msAfter := collectorFigures()
@@ -35,6 +44,7 @@ func dropInLoop(s scene) func() (pairs, error) {
 			seen = pairs{
 				{"turns", done}, {"failed_turn", failed}, {"pressure_calls", memory.PressureCalls},
 				{"collections", cyclesAfter - cycles}, {"collector_ms", msAfter - ms},
+				{"managed_heap_growth_bytes", managedHeap() - heap},
 			}
 			return err
 		})

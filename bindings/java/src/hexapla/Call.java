@@ -57,7 +57,11 @@ final class Call implements AutoCloseable {
             PressureUpcall.reportUnasked(thrown);
             return;
         }
-        throw new HexaplaException(Status.of(status), error.asSlice(MESSAGE).getString(0), thrown);
+        String message = error.asSlice(MESSAGE).getString(0);
+        if (status == Constants.HXP_OUT_OF_MEMORY) {
+            throw new OutOfDeviceMemoryException(message, thrown);
+        }
+        throw new HexaplaException(Status.of(status), message, thrown);
     }
 
     /** The id that the call made. */

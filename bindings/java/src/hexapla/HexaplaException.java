@@ -1,4 +1,4 @@
-// The one exception of this library.
+// What this library throws: one exception, and its kind for memory that ran out.
 //
 // Separate because it is what callers catch. It carries core's text byte for byte and adds nothing to it.
 
@@ -8,7 +8,7 @@ package hexapla;
  * A call that the core refused. Unchecked, since any call can run out of memory. What a {@link PressureHook} threw during the
  * call is its {@linkplain #getCause() cause}.
  */
-public final class HexaplaException extends RuntimeException {
+public sealed class HexaplaException extends RuntimeException permits OutOfDeviceMemoryException {
     private static final long serialVersionUID = 1L;
 
     /** Which status. */

@@ -31,7 +31,8 @@ def status(choice: Choice, parameters: Fields) -> Seen:
     try:
         PROVOKED[name](choice)
     except Error as error:
-        return {"status": error.status, "message": error.message}
+        kind = f"{type(error).__module__}.{type(error).__name__}"
+        return {"status": error.status, "message": error.message, "error_type": kind}
     except Refusal as refusal:  # opening a context names the request's key
         return {"status": refusal.status, "message": refusal.message}
     return {"status": "HXP_OK", "message": ""}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
+import tracemalloc
 from collections.abc import Callable
 
 from hexapla_native import Error, Scope, process_memory, zeros
@@ -54,6 +55,8 @@ def drop_in_loop(choice: Choice, parameters: Fields) -> Seen:
     close = parameters.integer("close", 0, 1)
     parameters.end()
     before = process_memory().pressure_calls
+    gc.collect()
+    tracemalloc.start()
     with choice.open() as context, Collections() as collections:
 
         def turn() -> None:
@@ -63,15 +66,20 @@ def drop_in_loop(choice: Choice, parameters: Fields) -> Seen:
             else:
                 lose([tensor])
 
+        held = tracemalloc.get_traced_memory()[0]
         done, failed = _turns(turns, turn)
+    pressure_calls = process_memory().pressure_calls - before
+    gc.collect()
+    growth = tracemalloc.get_traced_memory()[0] - held
+    tracemalloc.stop()
     seen: Seen = {
         "turns": done,
         "failed_turn": failed,
-        "pressure_calls": process_memory().pressure_calls - before,
+        "pressure_calls": pressure_calls,
         "collections": collections.count,
         "collector_ms": collections.milliseconds,
+        "managed_heap_growth_bytes": growth,
     }
-    gc.collect()
     return seen
 
 

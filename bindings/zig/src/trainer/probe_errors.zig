@@ -26,11 +26,15 @@ pub fn status(probe: *Probe) Error!void {
     const fault = probe.call.fault;
     fault.diagnostics.clear();
     var got: Status = .ok;
+    var error_type: []const u8 = "";
     if (provoke(probe, wanted)) |_| {} else |err| switch (err) {
         error.Failed, error.OutOfMemory => return err,
-        else => got = fault.diagnostics.status(),
+        else => {
+            got = fault.diagnostics.status();
+            error_type = try std.fmt.allocPrint(probe.call.arena, "error.{t}", .{err});
+        },
     }
-    probe.send(.{ .status = got.name(), .message = fault.diagnostics.message() });
+    probe.send(.{ .status = got.name(), .message = fault.diagnostics.message(), .error_type = error_type });
 }
 
 fn provoke(probe: *Probe, wanted: Status) Error!void {

@@ -26,10 +26,10 @@ final class ProbeErrors {
 
     private ProbeErrors() {}
 
-    /** What a call answered. */
-    private record Answer(Status status, String message) {
+    /** What a call answered. errorType: the class of what it threw; "" where nothing was, as by a raw id. */
+    private record Answer(Status status, String message, String errorType) {
         static Answer of(Raw.Answer raw) {
-            return new Answer(raw.status(), raw.message());
+            return new Answer(raw.status(), raw.message(), "");
         }
     }
 
@@ -42,9 +42,9 @@ final class ProbeErrors {
     private static Answer attempt(Action action) throws Exception {
         try {
             action.run();
-            return new Answer(Status.OK, "");
+            return new Answer(Status.OK, "", "");
         } catch (HexaplaException refused) {
-            return new Answer(refused.status(), refused.getMessage());
+            return new Answer(refused.status(), refused.getMessage(), refused.getClass().getName());
         }
     }
 
@@ -59,7 +59,7 @@ final class ProbeErrors {
             throw Failure.request("status", "status is " + Json.quote(name) + ", which is no status");
         }
         Answer answer = provoke(wanted, choice);
-        return Events.members("status", answer.status.cName(), "message", answer.message);
+        return Events.members("status", answer.status.cName(), "message", answer.message, "error_type", answer.errorType);
     }
 
     private static Answer provoke(Status wanted, ContextChoice choice) throws Exception {
@@ -121,7 +121,7 @@ final class ProbeErrors {
 
     private static Answer busy(ContextChoice choice) throws Exception {
         AtomicReference<Context> inHook = new AtomicReference<>();
-        AtomicReference<Answer> answer = new AtomicReference<>(new Answer(Status.OK, "the hook was not called"));
+        AtomicReference<Answer> answer = new AtomicReference<>(new Answer(Status.OK, "the hook was not called", ""));
         PressureHook hook = pressure -> {
             answer.set(attempt(() -> Tensor.zeros(inHook.get(), 1).close()));
             return false;

@@ -36,6 +36,13 @@ final class ProbeMemory {
         }
     }
 
+    /** Bytes that Java's own heap holds once everything dead is collected; twice, since the first finds what a cleaner must see. */
+    private static long managedHeap() {
+        System.gc();
+        System.gc();
+        return ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed();
+    }
+
     /** How far a loop came: turns done, and the one that failed, 0 for none. */
     private record Loop(long turns, long failedTurn) {
         static Loop run(long turns, Context context, long elements, Consumer<Tensor> fate) {
@@ -50,6 +57,16 @@ final class ProbeMemory {
         }
     }
 
+    /** One tensor lost and one refused, in a context of its own and off the ledger: what Java loads for the first of each lasts. */
+    private static void warmUp(ContextChoice choice) {
+        try (Context small = Context.open(choice.device(), choice.options().withMemoryLimit(4096).withLedger(null))) {
+            Tensor.zeros(small, 512);
+            Tensor.zeros(small, 2048).close();
+        } catch (HexaplaException expected) {
+            // The hook has run, and the call has failed: that was all.
+        }
+    }
+
     static Map<String, Object> dropInLoop(ContextChoice choice, Keys parameters) {
         long elements = elements(parameters);
         int turns = parameters.integer("turns", 0, TURNS_MAX);
@@ -57,14 +74,18 @@ final class ProbeMemory {
         parameters.finish();
         try (Context context = choice.open()) {
             long handles = Core.memory().liveHandles();
+            warmUp(choice);
+            long heap = managedHeap();
             Collections before = Collections.now();
             Loop loop = Loop.run(turns, context, elements, close ? Tensor::close : lost -> {});
             Collections after = Collections.now();
             long pressureCalls = context.memory().pressureCalls();
+            long heapGrowth = managedHeap() - heap;
             Core.collectTo(handles, COLLECT_LIMIT);
             return Events.members("turns", loop.turns, "failed_turn", loop.failedTurn, "pressure_calls", pressureCalls,
                     "collections", after.count - before.count,
-                    "collector_ms", after.milliseconds - before.milliseconds);
+                    "collector_ms", after.milliseconds - before.milliseconds,
+                    "managed_heap_growth_bytes", heapGrowth);
         }
     }
 

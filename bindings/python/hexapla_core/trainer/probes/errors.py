@@ -39,7 +39,9 @@ def provoke_status(choice: Choice, parameters: Parameters) -> Seen:
     try:
         _PROVOKED[name](choice)
     except HexaplaError as error:
-        return {"status": error.status, "message": str(error)}
+        kind = type(error)
+        name = f"{kind.__module__}.{kind.__qualname__}"
+        return {"status": error.status, "message": str(error), "error_type": name}
     except Failure as failure:
         return {"status": failure.status, "message": failure.message}
     return {"status": OK, "message": ""}

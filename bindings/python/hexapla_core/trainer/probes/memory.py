@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import tracemalloc
 from contextlib import ExitStack
 from time import perf_counter
 from typing import Any, Self
@@ -37,6 +38,23 @@ class Collections:
         gc.callbacks.remove(self)
 
 
+class ManagedHeap:
+    """What Python's own heap holds more than when a `with` block began, once everything dead is collected."""
+
+    def __enter__(self) -> Self:
+        gc.collect()
+        tracemalloc.start()
+        self._before, _ = tracemalloc.get_traced_memory()
+        return self
+
+    def growth_bytes(self) -> int:
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0] - self._before
+
+    def __exit__(self, *exception: object) -> None:
+        tracemalloc.stop()
+
+
 class Ring:
     """An object that refers to itself as well as to a tensor."""
 
@@ -46,7 +64,7 @@ class Ring:
 
 def drop_in_loop(choice: Choice, parameters: Parameters) -> Seen:
     """B1: large buffers behind small wrappers, closed in the loop or lost in a cycle."""
-    with open_context(choice) as context:
+    with open_context(choice) as context, ManagedHeap() as heap:
         with Collections() as collections:
             turns, failed_turn = _turns(context, parameters, bool(parameters["close"]))
         seen: Seen = {
@@ -55,6 +73,7 @@ def drop_in_loop(choice: Choice, parameters: Parameters) -> Seen:
             "pressure_calls": context.memory().pressure_calls,
             "collections": collections.count,
             "collector_ms": collections.milliseconds,
+            "managed_heap_growth_bytes": heap.growth_bytes(),
         }
     return seen
 

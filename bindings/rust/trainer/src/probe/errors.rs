@@ -23,7 +23,16 @@ pub fn status(request: &ContextRequest, parameters: &mut Fields) -> Outcome<Seen
     let wanted = wanted.ok_or_else(|| parameters.wrong("status", &format!("is {name:?}, which is no status")))?;
     let outcome = provoke(request, wanted)?;
     let message = outcome.as_ref().err().map_or("", Error::message);
-    Ok(vec![("status", status_name(&outcome).into()), ("message", message.into())])
+    // What a program matches on: the variant of the library's own enum.
+    let error_type = outcome.as_ref().err().map_or(String::new(), |error| {
+        let status = error.status();
+        format!("{}::{status:?}", std::any::type_name_of_val(&status))
+    });
+    Ok(vec![
+        ("status", status_name(&outcome).into()),
+        ("message", message.into()),
+        ("error_type", error_type.into()),
+    ])
 }
 
 /// What the call that provokes a status answered; what fails around it is a failure of the request.
