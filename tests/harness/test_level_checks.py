@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 from hexapla.levels.checks import RERUNS, Attempt, Checked, carry_out, conclude, expect, wrong
-from hexapla.levels.level import NotApplicable
+from hexapla.levels.level import Finding, Level, NotApplicable
+from hexapla.levels.run import Hooks, Participant, Run
 from hexapla.levels.session import RequestFailed, RequestSkipped
-from hexapla.protocol import Error, Outcome
+from hexapla.protocol import Error, Line, Outcome
 
 HELD, BROKEN = Attempt(), Attempt(problem="7 wrong")
 
@@ -117,6 +120,57 @@ def test_an_expected_failure_that_passes_is_said() -> None:
 def test_a_line_of_another_level_changes_nothing() -> None:
     found = conclude("go", [Checked("one", (BROKEN,))])
     assert expect("go", found, EXPECTED) is found
+
+
+class Asked(Level[tuple[Checked, ...]]):
+    """A level that found what it was made with."""
+
+    name: ClassVar[str] = "ownership"
+
+    def __init__(self, *checked: Checked) -> None:
+        self.checked = checked
+
+    def observe(self, session: Any, inputs: Any) -> tuple[Checked, ...]:
+        return self.checked
+
+    def judge(self, observed: Mapping[str, Any], stacks: Any, inputs: Any) -> dict[str, Finding]:
+        return {name: conclude(name, checked) for name, checked in observed.items()}
+
+
+BYE = Checked("bye", (BROKEN,))
+RACE = Checked("close_race", (BROKEN,))
+FIXED = Checked("close_race", (HELD,))
+
+
+@pytest.mark.parametrize(
+    ("expected", "checked", "outcome", "said"),
+    [
+        ({"close_race": "issue 12"}, [FIXED, BYE], Outcome.FAIL, "go: bye: 7 wrong; close_race: passes"),
+        ({"close_race": "issue 12"}, [RACE, BYE], Outcome.FAIL, "go: bye: 7 wrong"),
+        ({"close_race": "issue 12"}, [RACE], Outcome.EXPECTED_FAIL, "go: close_race: issue 12 (7 wrong)"),
+        ({"close_race": "issue 12"}, [FIXED], Outcome.UNEXPECTED_PASS, "go: close_race: passes"),
+        ({"ownership": "issue 12"}, [RACE, BYE], Outcome.EXPECTED_FAIL, "issue 12 (go: "),
+        ({"ownership": "issue 12"}, [FIXED], Outcome.UNEXPECTED_PASS, "binding.toml expects: issue 12"),
+        (
+            {"ownership": "issue 12", "close_race": "13"},
+            [RACE, BYE],
+            Outcome.EXPECTED_FAIL,
+            "issue 12 (go: b",
+        ),
+        ({"ownership": "issue 12", "close_race": "13"}, [RACE], Outcome.EXPECTED_FAIL, "go: close_race: 13"),
+        ({"abi": "issue 12"}, [RACE], Outcome.FAIL, "go: close_race: 7 wrong"),
+    ],
+)
+def test_a_run_holds_each_line_to_what_it_names(
+    expected: dict[str, str], checked: list[Checked], outcome: Outcome, said: str
+) -> None:
+    lines: list[Line] = []
+    session: Any = SimpleNamespace(close=lambda: None, abandon=lambda: None)
+    inputs: Any = None
+    hooks = Hooks(lines.append, lambda *_: None, lambda *_: None)
+    participant = Participant("go", "core", expected, session)
+    Run([participant], inputs, hooks, lambda *_: "again").go_through([Asked(*checked)])
+    assert [line.outcome for line in lines] == [outcome] and lines[0].reason.startswith(said)
 
 
 def test_wrong_figures_are_named() -> None:
