@@ -51,17 +51,31 @@ def sanitizer(request: pytest.FixtureRequest) -> str:
     return name
 
 
+def run(name: str, argument: str, sanitizer: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Build a C++ program beside this file with the core of its sanitizer, and run it."""
+    library = build(sanitizer).parent
+    program = folder / name
+    source = Path(__file__).with_name(f"{name}.cpp")
+    flags = ["-std=c++20", "-g", "-O1", *FLAGS[sanitizer], f"-I{INCLUDE}", f"-L{library}"]
+    link = ["-lhexapla", f"-Wl,-rpath,{library}", "-pthread"]
+    subprocess.run(["g++", *flags, str(source), *link, "-o", str(program)], check=True)
+    environment = {**os.environ, **OPTIONS}
+    command = [str(program), argument]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+@pytest.mark.timeout(1800)
+def test_a_planted_fault_is_reported(sanitizer: str, tmp_path: Path) -> None:
+    """Without it nobody would know that the clean runs below could have been otherwise."""
+    done = run("planted", sanitizer, sanitizer, tmp_path)
+    words = {"address": "heap-buffer-overflow", "thread": "data race"}
+    assert done.returncode == 99 and words[sanitizer] in done.stderr, (done.returncode, done.stderr[-4000:])
+    assert "libhexapla" in done.stderr, done.stderr[-4000:]
+
+
 @pytest.mark.timeout(1800)
 def test_stress_is_clean(sanitizer: str, tmp_path: Path) -> None:
-    folder = build(sanitizer).parent
-    program = tmp_path / "stress"
-    source = Path(__file__).with_name("stress.cpp")
-    flags = ["-std=c++20", "-g", "-O1", *FLAGS[sanitizer], f"-I{INCLUDE}", f"-L{folder}"]
-    link = ["-lhexapla", f"-Wl,-rpath,{folder}", "-pthread"]
-    subprocess.run(["g++", *flags, str(source), *link, "-o", str(program)], check=True)
-    command = [str(program), str(tmp_path / "ledger.bin")]
-    environment = {**os.environ, **OPTIONS}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    done = run("stress", str(tmp_path / "ledger.bin"), sanitizer, tmp_path)
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr[-4000:]
 
 
