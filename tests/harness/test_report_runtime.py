@@ -90,4 +90,28 @@ def test_live_memory_is_drawn_without_a_trajectory_too(tmp_path: Path) -> None:
     write_ledger(folder / "ledger" / "go" / "memory-plain.bin", entries, peak=4 * MIB)
     report = read_report(folder)
     assert max(report.devices["go"].live_mib.values()) == 4
-    assert "Live device memory" in render_page(report)
+    page = render_page(report)
+    assert "Live device memory of go" in page and "Request memory-plain" in page
+    # Beside the table, not hidden in a part that is closed while all is well.
+    assert page.index("Live device memory of go") < page.index('id="implementations"')
+
+
+def test_the_balance_at_the_end_counts_more_than_that_of_one_run(tmp_path: Path) -> None:
+    with ResultsWriter(tmp_path, Header(implementations={"go": {}})) as writer:
+        writer.write(Line("go", "none", "memory", Outcome.PASS, figures={"handles_left": 0}))
+        writer.write(Line("go", "none", "ownership", Outcome.FAIL, figures={"handles_live_at_bye": 3}))
+        writer.finish()
+    assert dict(runtime_rows(read_report(tmp_path), "go"))["handle balance"] == "3"
+
+
+def test_what_has_no_collector_is_not_merely_without_a_figure(tmp_path: Path) -> None:
+    with ResultsWriter(tmp_path, Header(implementations={"c": {}, "go": {}})) as writer:
+        writer.write(Line("c", "none", "memory", Outcome.PASS, figures={"leaked_handles": 324}))
+        grown = {"managed_heap_growth_bytes_lost": 904}
+        writer.write(Line("go", "none", "memory", Outcome.PASS, figures=grown))
+        writer.finish()
+    report = read_report(tmp_path)
+    c, go = (dict(runtime_rows(report, name)) for name in ("c", "go"))
+    assert c["collector score"] == c["own heap grew"] == "no collector"
+    assert go["own heap grew"] == "904 bytes" and go["collector score"] == "not available"
+    assert c["smallest limit"] == "not available"

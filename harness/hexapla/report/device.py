@@ -15,18 +15,20 @@ import numpy as np
 from hexapla.protocol.ledger import OPERATIONS, STATUSES, Call, last_calls, read_records
 
 LAST_CALLS = 10
-_RUNS = ("train", "memory-plain")  # the run to draw: the trajectory's, else the memory level's
+# The run to draw: the trajectory's, else the first whole one of another level.
+_RUNS = ("train", "memory-plain", "threads-pinned", "ownership-ends")
 _POINTS = 240
 
 
 @dataclass(frozen=True)
 class Device:
     """live_mib: MiB by ms since the first record of the run's ledger, the largest of each stretch of time.
-    calls: the last ones of the ledger written last, whose request is `request`."""
+    drawn: the request of that run. calls: the last ones of the ledger written last, that of `request`."""
 
     live_mib: Mapping[int, float] = field(default_factory=dict)
     calls: tuple[Call, ...] = ()
     request: str = ""
+    drawn: str = ""
 
 
 def read_device(folder: Path) -> Device:
@@ -38,8 +40,9 @@ def read_device(folder: Path) -> Device:
     if not ledgers:
         return Device()
     calls = tuple(last_calls(ledgers[-1], LAST_CALLS))
-    live = next((each for name in _RUNS if (each := _live(folder / f"{name}.bin"))), {})
-    return Device(live, calls, ledgers[-1].stem)
+    runs = ((name, _live(folder / f"{name}.bin")) for name in _RUNS)
+    drawn, live = next(((name, live) for name, live in runs if live), ("", {}))
+    return Device(live, calls, ledgers[-1].stem, drawn)
 
 
 def operation_name(call: Call) -> str:

@@ -17,7 +17,7 @@ from hexapla.protocol.results import EXIT_BAD, EXIT_GOOD, Line, Outcome, count
 from hexapla.report.device import Device, operation_name, status_name
 from hexapla.report.markup import Markup, join, tag
 from hexapla.report.model import Report
-from hexapla.report.plots import implementation_plots, overview_plots
+from hexapla.report.plots import overview_plots, step_time_plot
 from hexapla.report.runtime import runtime_table
 from hexapla.report.words import (
     ABSENT,
@@ -167,7 +167,7 @@ def _plots(report: Report) -> Markup:
     figures = overview_plots(report)
     head = tag("h2", "Trajectories and residuals", id="trajectories")
     if not figures:
-        return join(head, tag("p", "No implementation trained in this run."))
+        return join(head, tag("p", "No whole training run was asked for (level trajectory)."))
     return join(head, tag("div", *figures, class_="plots"))
 
 
@@ -188,14 +188,14 @@ def _implementation(report: Report, name: str) -> Markup:
         "tr", *(tag("th", word, scope="col") for word in ("level", "outcome", "reason and figures", "time"))
     )
     table = tag("table", tag("thead", head), tag("tbody", *rows), class_="stack results")
-    figures = implementation_plots(report, name)
+    step_time = step_time_plot(report, name)
     stderr = report.stderr.get(name, "")
     return tag(
         "details",
         tag("summary", name, *marks, tag("span", counts_words(count(lines)), class_="quiet")),
         _pairs(said) if said else None,
         tag("div", table, class_="scroll") if rows else tag("p", "No result line was written."),
-        tag("div", *figures, class_="plots") if figures else None,
+        tag("div", step_time, class_="plots") if step_time else None,
         _last_calls(report.devices[name]) if bad else None,
         join(
             tag("h3", "End of its standard error"),

@@ -42,22 +42,33 @@ def overview_plots(report: Report) -> list[Markup]:
     return [draw(plot) for plot in plots]
 
 
-def implementation_plots(report: Report, name: str) -> list[Markup]:
-    """Step time and live device memory of one implementation, each where it was observed."""
-    plots = []
-    styles = _styles(report)
+def step_time_plot(report: Report, name: str) -> Markup | None:
+    """Step time of one implementation, where it was observed."""
     curves = report.curves.get(name)
-    if curves:
-        unreadable = curves.unreadable_lines
-        note = f"{unreadable} lines of its events could not be read." if unreadable else ""
-        plots.append(Plot("Time per update", "ms", {name: curves.milliseconds}, styles, note=note))
-    live = report.devices[name].live_mib
-    if live:
-        note = "From core's ledger, the largest value of each stretch of time."
-        plots.append(
-            Plot("Live device memory", "MiB", {name: live}, styles, note=note, axis="ms of training")
+    if not curves:
+        return None
+    unreadable = curves.unreadable_lines
+    note = f"{unreadable} lines of its events could not be read." if unreadable else ""
+    return draw(Plot("Time per update", "ms", {name: curves.milliseconds}, _styles(report), note=note))
+
+
+def live_memory_plot(report: Report, name: str) -> Markup | None:
+    """Live device memory of one implementation over time, where core kept a ledger of a whole run."""
+    device = report.devices[name]
+    if not device.live_mib:
+        return None
+    note = f"Request {device.drawn}, from core's ledger: the largest value of each stretch of time."
+    axis = "ms since the ledger's first record"
+    return draw(
+        Plot(
+            f"Live device memory of {name}",
+            "MiB",
+            {name: device.live_mib},
+            _styles(report),
+            note=note,
+            axis=axis,
         )
-    return [draw(plot) for plot in plots]
+    )
 
 
 def _styles(report: Report) -> dict[str, Style]:
