@@ -17,8 +17,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Long enough that a release on another thread, made at the same time, comes in between.
-constexpr std::chrono::microseconds reading_moment{50};
+// Long enough that a release on another thread, made at the same time, comes in between, past an interpreter lock too.
+constexpr std::chrono::microseconds reading_moment{300};
 
 constexpr std::uint64_t neighbour_from = 7;  // in updates of a context
 constexpr int bus_times = 7;  // a call over the bus takes so many times as long as on the device
