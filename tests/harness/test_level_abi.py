@@ -6,10 +6,14 @@ import copy
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hexapla.levels.abi import Abi, Layout, layout_of_headers
-from hexapla.protocol import Outcome
+from hexapla.levels.level import NotApplicable
+from hexapla.levels.session import RequestSkipped
+from hexapla.protocol import Hello, Outcome
 
 HEADERS = Path(__file__).resolve().parents[2] / "core" / "include"
 COMPILER = shutil.which("cc")
@@ -47,6 +51,19 @@ def test_the_headers_are_read_whole(right: Layout, tmp_path: Path) -> None:
     assert right["constants"]["HXP_INTERNAL"] == 13
     assert right["constants"]["HXP_OPERATION_CHECKPOINT_WRITE"] == 97
     assert reason(right, tmp_path) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "core", "raised"),
+    [("go", "core 1", RequestSkipped), ("native", "core 1", NotApplicable), ("torch", None, NotApplicable)],
+)
+def test_who_does_not_answer(name: str, core: str | None, raised: type[Exception]) -> None:
+    """Only what sees no C layout is not asked: the question has a meaning for all others on core."""
+    hello = Hello("h", 1, name, "x", "", "core", core, [], ["load"])
+    session: Any = SimpleNamespace(name=name, greet=lambda: hello)
+    inputs: Any = None
+    with pytest.raises(raised):
+        Abi().observe(session, inputs)
 
 
 def test_every_difference_is_named(right: Layout, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hexapla.levels.level import Finding, Inputs, Level, NotApplicable
-from hexapla.levels.session import Session
+from hexapla.levels.session import RequestSkipped, Session
 from hexapla.protocol import Outcome
 from hexapla.protocol.events import Abi as AbiEvent
 
@@ -28,6 +28,8 @@ _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 # The one constant that is a macro, since bindings ask for it before they trust anything else.
 _VERSION = "HXP_ABI_VERSION"
 _SHOWN = 3
+# On core, but by its C++ objects: no struct, handle or constant of the C ABI is declared there.
+_NO_LAYOUT = frozenset({"native"})
 
 Layout = dict[str, Any]
 
@@ -36,8 +38,11 @@ class Abi(Level[Layout]):
     name: ClassVar[str] = "abi"
 
     def observe(self, session: Session, inputs: Inputs) -> Layout:
-        if "abi" not in session.greet().capabilities:
+        hello = session.greet()
+        if hello.core is None or session.name in _NO_LAYOUT:
             raise NotApplicable("it sees no C layout")
+        if "abi" not in hello.capabilities:
+            raise RequestSkipped("its capabilities lack abi")
         event = session.ask("abi", "abi").events[0]
         assert isinstance(event, AbiEvent)  # protocol.order saw to it
         return {"abi_version": event.abi_version, "types": event.types, "constants": event.constants}
