@@ -180,7 +180,7 @@ class Crew:
             results = self.folder / f"threads-{threads}"
             choice = ContextChoice("cpu:0", threads)
             self._sessions[name, threads] = Session(
-                launch_of(self._build(name), results), choice, lambda _name, event: self.heard.append(event)
+                launch_of(self.built(name), results), choice, lambda _name, event: self.heard.append(event)
             )
         return self._sessions[name, threads]
 
@@ -222,7 +222,8 @@ class Crew:
         for session in self._sessions.values():
             session.close()
 
-    def _build(self, name: str) -> Built:
+    def built(self, name: str) -> Built:
+        """How to start an implementation, built if need be; skips the test where its toolchain is absent."""
         if name not in self._built:
             manifests = (
                 load_manifest(folder) for folder in find_bindings(self.places) if folder.name == name

@@ -52,6 +52,7 @@ ZOO = [
     Fake("hang", Reason.SILENCE, "1 s during render", own_s=1.0, silence_s=1.0),
     Fake("grandchild", Reason.SILENCE, "1 s during render", own_s=1.0, silence_s=1.0),
     Fake("crash", Reason.SIGNAL, "SIGSEGV"),
+    Fake("crash_on_stdout", Reason.SIGNAL, "SIGSEGV", own_s=0.3, kept=1),
     Fake("crash_in_core", Reason.SIGNAL, "attention (HXP_OUT_OF_MEMORY)", "train"),
 ]
 

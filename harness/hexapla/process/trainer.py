@@ -24,6 +24,7 @@ from hexapla.process.launch import Launch
 from hexapla.process.pipes import Flood, Pipes
 from hexapla.process.postmortem import last_calls, last_words, signal_name, stderr_end
 from hexapla.process.silence import Silence
+from hexapla.process.spawn import spawn
 from hexapla.protocol import (
     VERSION,
     Bye,
@@ -49,6 +50,8 @@ from hexapla.protocol.order import Order, OrderError
 _GRACE_SECONDS = 1.0
 # What a runtime gets to print its stacks in before SIGKILL.
 _STACKS_SECONDS = 1.0
+# What a process gets to die in behind a line that is no event.
+_DYING_SECONDS = 2.0
 # Words that answer no request: nobody had asked, or the request had ended.
 _STRAY = "unasked"
 
@@ -96,7 +99,7 @@ class Trainer:
                 raise TrainerFailure(Reason.DEVICE_NOT_RELEASED, f"not started: {held}")
         launch.stderr_path.parent.mkdir(parents=True, exist_ok=True)
         launch.events_folder.mkdir(parents=True, exist_ok=True)
-        self._child = self._start()
+        self._child = spawn(launch, self._token)
         limits = launch.limits
         self._pipes = Pipes(
             self._child,
@@ -106,36 +109,6 @@ class Trainer:
             stderr_bytes=limits.stderr_bytes,
         )
         self._silence = Silence(self._child.pid, launch.silence_s)
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        launch = self.launch
-        environment = {
-            **launch.environment,
-            group.TOKEN_VARIABLE: self._token,
-            "PYTHONFAULTHANDLER": "1",
-            "PYTHONUNBUFFERED": "1",
-        }
-        GUARD.watch(self._token)
-        try:
-            child = subprocess.Popen(
-                launch.argv,
-                cwd=launch.directory,
-                env=environment,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-                bufsize=0,
-            )
-        except OSError as error:
-            GUARD.forget(self._token)
-            raise TrainerFailure(Reason.NO_START, f"{launch.argv[0]}: {error.strerror}") from None
-        GUARD.watch(self._token, child.pid)
-        if launch.device is not None:
-            launch.device.enter(child.pid)
-        if launch.sampler is not None:
-            launch.sampler.watch(launch.name, child.pid)
-        return child
 
     @property
     def pid(self) -> int:
@@ -274,11 +247,22 @@ class Trainer:
             reason = Reason.STDOUT_FLOOD if flood.stream == "stdout" else Reason.STDERR_FLOOD
             raise self._fail(reason, str(flood)) from None
         except LineError as error:
-            raise self._fail(Reason.NOT_JSON, f"stdout line {self._lines_seen}: {error}") from None
+            raise self._not_json(f"stdout line {self._lines_seen}: {error}") from None
         except SchemaError as error:
             raise self._fail(Reason.WRONG_PROTOCOL, f"stdout line {self._lines_seen}: {error}") from None
         except OrderError as error:
             raise self._fail(Reason.STEP_ORDER, f"stdout line {self._lines_seen}: {error}") from None
+
+    def _not_json(self, words: str) -> TrainerFailure:
+        """A line that is no event. Where the process dies right behind it, that was news of its death, which
+        a Java virtual machine prints to stdout."""
+        self._pipes.pump_into_log(_DYING_SECONDS)
+        code = self._child.returncode if self._pipes.exited else 0
+        if code < 0:
+            doing = f"during {self._open.name}" if self._open else "between requests"
+            detail = f"ended by {signal_name(code)} {doing}{last_calls(self._ledger)}; {words}"
+            return self._fail(Reason.SIGNAL, detail)
+        return self._fail(Reason.NOT_JSON, words)
 
     def _take_lines(self) -> None:
         while self._pipes.lines:
@@ -332,7 +316,7 @@ class Trainer:
         if code < 0:
             words = last_words(self._ledger, stderr)
             raise self._fail(Reason.SIGNAL, f"ended by {signal_name(code)} during {name}{words}")
-        words = stderr_end(stderr)
+        words = last_calls(self._ledger) + stderr_end(stderr)
         if name == "hello" and self._lines_seen == 0:
             raise self._fail(Reason.NO_START, f"exit status {code} before the first event{words}")
         raise self._fail(Reason.MISSING_END, f"exit status {code} before the end of {name}{words}")
