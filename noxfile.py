@@ -81,7 +81,7 @@ def sanitize(session: nox.Session) -> None:
 
 @nox.session
 def faults(session: nox.Session) -> None:
-    """A core made wrong in one way at a time: each fault caught at its level, and nowhere else."""
+    """A core made wrong in one way at a time, most of an hour; HEXAPLA_FAULT_RESULTS=FILE writes it down."""
     install(session, "build", "test", torch=True)
     session.run("pytest", "-q", "tests/faults", *session.posargs)
 

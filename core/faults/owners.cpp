@@ -17,8 +17,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Long enough that a release on another thread, made at the same time, comes in between, past an interpreter lock too.
-constexpr std::chrono::microseconds reading_moment{300};
+// Long enough that a release on another thread, made at the same time, comes in between: past an interpreter's lock, and past the moment
+// until Go gives another goroutine the processor of one that is in native code.
+constexpr std::chrono::milliseconds reading_moment{1};
 
 constexpr std::uint64_t neighbour_from = 7;  // in updates of a context
 constexpr int bus_times = 7;  // a call over the bus takes so many times as long as on the device
@@ -53,19 +54,20 @@ std::int64_t on_device(const MemoryAccount& account) { return account.live_bytes
 
 }  // namespace
 
-Reading::Reading(std::uint64_t id) : id_(is_chosen(Fault::early_release) ? id : 0) {
-  if (id_ == 0) return;
+void begin_reading(std::uint64_t id) {
+  if (!is_chosen(Fault::early_release)) return;
   {
     const std::lock_guard lock(readings().mutex);
-    ++readings().value[id_];
+    ++readings().value[id];
   }
   std::this_thread::sleep_for(reading_moment);
 }
 
-Reading::~Reading() {
-  if (id_ == 0) return;
+void end_reading(std::uint64_t id) {
+  if (!is_chosen(Fault::early_release)) return;
   const std::lock_guard lock(readings().mutex);
-  if (--readings().value[id_] == 0) readings().value.erase(id_);
+  const auto calls = readings().value.find(id);
+  if (calls != readings().value.end() && --calls->second == 0) readings().value.erase(calls);
 }
 
 void overwrite_if_only_read(std::uint64_t id, Object& object) {

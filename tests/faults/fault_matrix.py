@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from hexapla.cli import main
 from hexapla.faults import NO_FAULT, CatalogueEntry, core_faults
-from hexapla.levels.tracking import threads_of
+from hexapla.levels.tracking import moves_of
 from hexapla.protocol.results import LEVELS, Line, Outcome, read_results
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,28 +34,30 @@ Written by the session `faults` (`tests/faults`), never by hand: each fault of t
 wrong, put back by its name, in the implementations that core drives, on the specification `micro`. A cell
 counts the implementations that caught the fault at that level; `silent` counts those that had to pass there
 and did: all at a level that must stay silent, and those that the fault cannot reach. An empty cell was not
-asked. `moved`: docs/threads.md. What must be where: harness/hexapla/faults/catalogue.
+asked. `moved` and `behind` it: docs/threads.md. What must be where: harness/hexapla/faults/catalogue.
 """
 
 
 class Verdict(StrEnum):
-    """What a cell comes to. All but the first three are wrong."""
+    """What a cell comes to. All but the first four are wrong."""
 
     CAUGHT = "caught"
     SILENT = "silent"
     MOVED = "caught, since its own runtime moved the task"
+    BEHIND = "not asked, behind such an alarm"
     ESCAPED = "escaped"
     FALSE_ALARM = "false alarm"
     OTHER_WORDS = "caught in other words"
     NOT_APPLIED = "caught, but the fault never said that it was applied"
 
 
-RIGHT = {Verdict.CAUGHT, Verdict.SILENT, Verdict.MOVED}
+RIGHT = {Verdict.CAUGHT, Verdict.SILENT, Verdict.MOVED, Verdict.BEHIND}
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One fault in one implementation at one level. `migrations`: of its pinned runs there, by the ledger."""
+    """One fault in one implementation at one level. `moves`: how often its pinned runs there changed their OS
+    thread, by the ledger, where that is why it alarmed."""
 
     fault: str
     implementation: str
@@ -63,7 +65,7 @@ class Cell:
     outcome: Outcome
     reason: str
     verdict: Verdict
-    migrations: int = 0
+    moves: int = 0
 
     def __str__(self) -> str:
         where = f"{self.fault} in {self.implementation} at {self.level}"
@@ -173,18 +175,31 @@ def judge(entry: CatalogueEntry, implementation: str, level: str, ran: Ran) -> C
     elif line.outcome in HELD:
         verdict = Verdict.SILENT
     else:
-        moved = pinned_migrations(ran.folder, implementation, level) if entry.moves else 0
-        verdict = Verdict.MOVED if alarmed and moved else Verdict.FALSE_ALARM
+        verdict = Verdict.FALSE_ALARM
+        moved = pinned_moves(ran.folder, implementation, level) if entry.moves and alarmed else 0
+        if moved:
+            verdict = Verdict.MOVED
+        elif entry.moves and line.outcome is Outcome.BLOCKED and _moved_before(implementation, level, ran):
+            verdict = Verdict.BEHIND
     reason = line.reason.replace(str(ran.folder), "RESULTS")
     return Cell(entry.name, implementation, level, line.outcome, reason, verdict, moved)
 
 
-def pinned_migrations(folder: Path, implementation: str, level: str) -> int:
-    """How often the runs of a level that were to stay on one OS thread changed it all the same: the runtime's
-    own doing, and the very thing that a fault of this kind needs. By core's ledger (docs/threads.md)."""
-    prefix = "train" if level == "trajectory" else f"{level}-"
+def pinned_moves(folder: Path, implementation: str, level: str) -> int:
+    """How often the requests of a level that were to stay on one OS thread changed it all the same: the
+    runtime's own doing, and the very thing that such a fault needs. By core's ledger (docs/threads.md)."""
+    prefix = "train" if level == "trajectory" else level
     ledgers = (folder / "ledger" / implementation).glob(f"{prefix}*.bin")
-    return sum(threads_of(ledger).migrations for ledger in ledgers if "migrating" not in ledger.name)
+    return sum(moves_of(ledger) for ledger in ledgers if "migrating" not in ledger.name)
+
+
+def _moved_before(implementation: str, level: str, ran: Ran) -> bool:
+    """Whether an earlier level alarmed since the task was moved, and so blocks this one."""
+    return any(
+        ran.lines[implementation, each].outcome in FOUND and pinned_moves(ran.folder, implementation, each)
+        for each in LEVELS[: LEVELS.index(level)]
+        if (implementation, each) in ran.lines
+    )
 
 
 def write_matrix(path: Path, cells: list[Cell], bindings: list[str], seconds: float) -> None:
@@ -232,6 +247,7 @@ def _summary(cells: list[Cell], level: str) -> str:
     said = [f"**caught {counts[Verdict.CAUGHT]}**"] if counts[Verdict.CAUGHT] else []
     said += [f"silent {counts[Verdict.SILENT]}"] if counts[Verdict.SILENT] else []
     said += [f"moved {counts[Verdict.MOVED]}"] if counts[Verdict.MOVED] else []
+    said += [f"behind {counts[Verdict.BEHIND]}"] if counts[Verdict.BEHIND] else []
     bad = sum(counts[verdict] for verdict in Verdict if verdict not in RIGHT)
     return ", ".join(said + ([f"WRONG {bad}"] if bad else []))
 
@@ -244,7 +260,7 @@ def _section(fault: str, cells: list[Cell]) -> list[str]:
     text += ["| level | implementation | outcome | verdict | in words |", "|---|---|---|---|---|"]
     for cell in cells:
         if cell.level in entry.caught or cell.verdict is not Verdict.SILENT:
-            verdict = cell.verdict.value + (f" {cell.migrations} times" if cell.migrations else "")
+            verdict = cell.verdict.value + (f" {cell.moves} times" if cell.moves else "")
             words = _one_line(cell.reason)
             text.append(f"| {cell.level} | {cell.implementation} | {cell.outcome} | {verdict} | {words} |")
     return text

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from fault_matrix import Cell, Ran, Verdict, judge, write_matrix
 from hexapla.faults import CatalogueEntry
-from hexapla.levels.tracking import Threads
 from hexapla.protocol.results import Line, Outcome
 
 ENTRY = CatalogueEntry(
@@ -16,7 +15,7 @@ ENTRY = CatalogueEntry(
     switch="core-build",
     summary="One line.",
     caught={"threads": "parts", "memory": ""},
-    silent=("trajectory",),
+    silent=("trajectory", "checkpoint"),
     reaches=frozenset({"c", "go"}),
     reaches_at={"memory": frozenset({"go"})},
     moves=True,
@@ -63,21 +62,24 @@ def test_an_alarm_in_a_pinned_run_that_was_moved_is_a_true_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the ledgers of that level and of that implementation, those of migrating runs apart."""
-    threads = {
-        "go/train.bin": Threads({1: (10, 11), 2: (12,)}),
-        "go/threads-migrating.bin": Threads({1: (10,), 2: (11,)}),
-        "c/train.bin": Threads({1: (10,), 2: (10,)}),
-    }
-    for name in threads:
+    moves = {"go/train.bin": 2, "go/threads-migrating.bin": 5, "c/train.bin": 0}
+    for name in moves:
         (tmp_path / "ledger" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "ledger" / name).touch()
     monkeypatch.setattr(
-        "fault_matrix.threads_of", lambda path: threads[str(path.relative_to(tmp_path / "ledger"))]
+        "fault_matrix.moves_of", lambda path: moves[str(path.relative_to(tmp_path / "ledger"))]
     )
     moved = judged(tmp_path, "go trajectory", Outcome.FAIL, "it parts")
-    assert (moved.verdict, moved.migrations) == (Verdict.MOVED, 2)
+    assert (moved.verdict, moved.moves) == (Verdict.MOVED, 2)
     assert judged(tmp_path, "c trajectory", Outcome.FAIL).verdict is Verdict.FALSE_ALARM
     assert judged(tmp_path, "go trajectory", Outcome.UNKNOWN).verdict is Verdict.FALSE_ALARM
+    for name, verdict in (("go", Verdict.BEHIND), ("c", Verdict.FALSE_ALARM)):
+        lines = {
+            (name, "trajectory"): Line(name, "none", "trajectory", Outcome.FAIL),
+            (name, "checkpoint"): Line(name, "none", "checkpoint", Outcome.BLOCKED),
+        }
+        ran = Ran(tmp_path, lines, "tested", frozenset())
+        assert judge(ENTRY, name, "checkpoint", ran).verdict is verdict
 
 
 def test_the_page_says_what_is_wrong(tmp_path: Path) -> None:

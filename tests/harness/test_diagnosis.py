@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from hexapla.levels.diagnosis import FaultKind, count_kinds, describe, diagnose
-from hexapla.levels.tracking import Threads, threads_of
+from hexapla.levels.tracking import Threads, moves_of, threads_of
 from hexapla.protocol.ledger import read_records
 from synthetic_ledgers import Entry, write_ledger
 
@@ -104,6 +104,7 @@ def test_threads_of_updates(tmp_path: Path) -> None:
     assert dict(threads.of_update) == {1: (11, 12), 2: (13,), 3: (13,), 4: (13, 11)}
     assert (threads.seen, threads.migrations, threads.migrated) == (3, 3, 3)
     assert threads_of(None).seen == threads_of(tmp_path / "absent.bin").migrations == 0
+    assert moves_of(tmp_path / "l.bin") == 4  # what was computed before the first update is no exception
 
 
 def test_a_task_that_moves_within_an_update_migrates_in_it() -> None:

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "runtime/context.hpp"
-#include "runtime/faults.hpp"
 #include "runtime/handles.hpp"
 #include "runtime/tensor.hpp"
 
@@ -48,7 +47,6 @@ class CallScope {
   void perform(Body&& body) {
     try {
       admit();
-      [[maybe_unused]] const Reading reading(operation_ == HXP_OPERATION_TENSOR_READ ? handle_ : 0);
       body();
       status_ = HXP_OK;
     } catch (Error& error) {

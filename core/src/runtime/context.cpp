@@ -328,9 +328,11 @@ CallScope::CallScope(Context& context, std::uint16_t operation, std::uint64_t ha
 void CallScope::admit() {
   context_->admit(thread_);
   if (operation_ != HXP_OPERATION_CONTEXT_FAIL) context_->fail_if_injected();
+  if (operation_ == HXP_OPERATION_TENSOR_READ) begin_reading(handle_);
 }
 
 CallScope::~CallScope() {
+  if (operation_ == HXP_OPERATION_TENSOR_READ) end_reading(handle_);
   if (lock_.owns_lock()) context_->page_out();
   context_->record(operation_, handle_, tally_.bytes(), status_, thread_);
 }

@@ -1,6 +1,7 @@
 // Faults that a build may be made to have (core/faults, CMake's HXP_FAULTS): the questions that the code asks at the places where they act.
 // Separate so that the one preprocessor condition lies here and a normal build sees constants. What a fault needs beyond one line lies in
-// core/faults; a normal build must hold none of it.
+// core/faults; a normal build must hold none of it. For source files only: what a header asks, the native module's own files, which are
+// compiled without faults, would not.
 #pragma once
 
 #include <cstddef>
@@ -70,18 +71,10 @@ class HookLock {
   HookLock& operator=(const HookLock&) = delete;
 };
 
-/// early_release: while one of these stands, a call reads through this id (0: none) and keeps nothing alive by it. It begins with a moment
-/// in which a release may come.
-class Reading {
- public:
-  explicit Reading(std::uint64_t id);
-  ~Reading();
-  Reading(const Reading&) = delete;
-  Reading& operator=(const Reading&) = delete;
-
- private:
-  const std::uint64_t id_;
-};
+/// early_release: from here to the end a call reads through this id, and keeps nothing alive by it. It begins with a moment in which a
+/// release may come. An end without a beginning is nothing.
+void begin_reading(std::uint64_t id);
+void end_reading(std::uint64_t id);
 
 /// An id has ended. Where nobody but calls that read through it hold the object, its memory goes to somebody else at once.
 void overwrite_if_only_read(std::uint64_t id, Object& object);
@@ -116,9 +109,8 @@ inline void drop_scratch(const Context&) noexcept {}
 struct HookLock {
   constexpr HookLock() noexcept {}
 };
-struct Reading {
-  explicit constexpr Reading(std::uint64_t) noexcept {}
-};
+inline void begin_reading(std::uint64_t) noexcept {}
+inline void end_reading(std::uint64_t) noexcept {}
 inline void overwrite_if_only_read(std::uint64_t, Object&) noexcept {}
 inline void close_first(const Context&) noexcept {}
 constexpr bool went_with_context(Object&) noexcept { return false; }

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from hexapla.protocol.ledger import read_records
+from hexapla.protocol.ledger import OPERATIONS, read_records
 
 _COMPUTING = (48, 82)  # the operations that an update is made of, forward to optimizer
+_BACKWARD = next(number for number, name in OPERATIONS.items() if name == "tape_backward")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +58,18 @@ def threads_of(ledger: Path | None) -> Threads:
         if threads[-1:] != [thread]:
             threads.append(thread)
     return Threads({update: tuple(threads) for update, threads in of_update.items()})
+
+
+def moves_of(ledger: Path) -> int:
+    """How often a request's task was on another OS thread than before, whatever it did: training, evaluating
+    or single operations. Calls that compute or go backward, each held to the one before in its context."""
+    records = read_records(ledger)
+    first, last = _COMPUTING
+    operations = records["operation"]
+    own = records[((operations >= first) & (operations <= last)) | (operations == _BACKWARD)]
+    thread_of: dict[int, int] = {}
+    moves = 0
+    for context, thread in zip(own["context"].tolist(), own["thread"].tolist(), strict=True):
+        moves += thread_of.get(context, thread) != thread
+        thread_of[context] = thread
+    return moves
