@@ -12,14 +12,15 @@ import subprocess
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from hexapla.process import group
 from hexapla.process.failure import TrainerFailure
 from hexapla.process.faults import unmeant_faults
 from hexapla.process.guard import GUARD
+from hexapla.process.hearing import Asked, Hearing
 from hexapla.process.launch import Launch
 from hexapla.process.pipes import Flood, Pipes
 from hexapla.process.postmortem import last_calls, last_words, signal_name, stderr_end
@@ -36,9 +37,6 @@ from hexapla.protocol import (
     Reason,
     SchemaError,
     Skipped,
-    parse_event,
-    parse_object,
-    validate_event,
     validate_request,
     write_line,
 )
@@ -52,8 +50,6 @@ _GRACE_SECONDS = 1.0
 _STACKS_SECONDS = 1.0
 # What a process gets to die in behind a line that is no event.
 _DYING_SECONDS = 2.0
-# Words that answer no request: nobody had asked, or the request had ended.
-_STRAY = "unasked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +62,6 @@ class Answer:
     ledger: Path | None = None
 
 
-@dataclass
-class _Open:
-    """The request being answered."""
-
-    id: str
-    name: str
-    order: Order
-    file: IO[bytes]
-    events: list[Event] = field(default_factory=list)
-    end: Done | Skipped | Error | Bye | None = None
-
-
 class Trainer:
     """A running trainer. Not thread-safe: one thread asks, others leave it alone."""
 
@@ -86,13 +70,8 @@ class Trainer:
         self.launch = launch
         self.failure: TrainerFailure | None = None
         self._token = uuid.uuid4().hex
-        self._ended: set[str] = set()
-        self._open: _Open | None = None
-        self._on_event: Callable[[Event], None] | None = None
+        self._hearing = Hearing(launch.events_folder)
         self._ledger: Path | None = None
-        self._exit_status = 0
-        self._lines_seen = 0
-        self._input_ended = False
         if launch.device is not None:
             held = launch.device.wait_for_start(launch.silence_s)
             if held:
@@ -148,48 +127,45 @@ class Trainer:
         started = time.monotonic()
         with (self.launch.events_folder / f"{request_id or 'bye'}.jsonl").open("wb") as file:
             try:
-                if not self._input_ended:
-                    self._guard(self._take_lines)  # words that came since the last end
-                self._open = _Open(request_id, request, Order(message), file)
-                self._on_event = on_event
-                if not self._input_ended:
+                if not self._hearing.input_ended:
+                    self._guard(self._hear)  # words that came since the last end
+                asked = self._hearing.asked = Asked(request_id, request, Order(message), file, on_event)
+                if not self._hearing.input_ended:
                     self._pipes.send(write_line(message))
                 self._silence.watch_from_now()
-                while self._open.end is None:
+                while asked.end is None:
                     self._guard(lambda: self._pipes.pump(self._silence.patience_s))
-                    self._guard(self._take_lines)
+                    self._guard(self._hear)
                     self._check_alive()
-                answer = Answer(self._open.events, self._open.end, time.monotonic() - started, self._ledger)
+                answer = Answer(asked.events, asked.end, time.monotonic() - started, self._ledger)
             except OSError:  # our own disk is full: nobody's failure but ours, and nobody must be left
                 self.kill()
                 raise
             finally:
-                self._open = None
-                self._on_event = None
-        self._ended.add(request_id)
+                self._hearing.asked = None
+        self._hearing.over(request_id)
         return answer
 
     def close(self) -> Bye:
         """Say `bye`, wait for the exit, check its status and what was left. Raises TrainerFailure."""
         if self.launch.device is not None:
             self.launch.device.ending(self._child.pid)
-        answer = self.ask("bye", "" if self._input_ended else "bye")
+        answer = self.ask("bye", "" if self._hearing.input_ended else "bye")
         self._pipes.close_stdin()
         self._silence.watch_from_now()
         while not self._pipes.exited:
             self._guard(lambda: self._pipes.pump(self._silence.patience_s))
-            self._guard(self._take_lines)
+            self._guard(self._hear)
             self._check_silence()
-        self._guard(self._take_lines)
+        self._guard(self._hear)
         if not isinstance(answer.end, Bye):
             raise self._fail(Reason.MISSING_END, f"bye was answered by {event_name(answer.end)}, not by bye")
-        if answer.end.handles_live:
-            self._exit_status = 3
+        meant = 3 if answer.end.handles_live else self._hearing.exit_status
         code = self._child.returncode
         if code < 0:
             raise self._fail(Reason.SIGNAL, f"after bye it ended by {signal_name(code)}")
-        if code != self._exit_status:
-            raise self._fail(Reason.EXIT_STATUS, f"exit status {code}; its events say {self._exit_status}")
+        if code != meant:
+            raise self._fail(Reason.EXIT_STATUS, f"exit status {code}; its events say {meant}")
         held = self._leave_device(_GRACE_SECONDS)
         if held:
             raise self._fail(Reason.DEVICE_NOT_RELEASED, f"it ended and {held}")
@@ -199,10 +175,10 @@ class Trainer:
 
     def end_input(self) -> None:
         """Close stdin while a request runs: a run stops before its next update, and `bye` follows unasked."""
-        self._input_ended = True
+        self._hearing.input_ended = True
         self._pipes.close_stdin()
-        if self._open is not None:
-            self._open.order.input_ended()
+        if self._hearing.asked is not None:
+            self._hearing.asked.order.input_ended()
 
     def pause(self, seconds: float) -> Callable[[], bool]:
         """Stop the process for `seconds`, beginning now; what is returned says whether it stood still."""
@@ -239,6 +215,10 @@ class Trainer:
             self.kill()
         return self.failure
 
+    def _hear(self) -> None:
+        if self._hearing.take(self._pipes.lines):
+            self._silence.heard()
+
     def _guard(self, action: Callable[[], None]) -> None:
         """Run one step of reading; what it finds wrong becomes the failure."""
         try:
@@ -247,11 +227,13 @@ class Trainer:
             reason = Reason.STDOUT_FLOOD if flood.stream == "stdout" else Reason.STDERR_FLOOD
             raise self._fail(reason, str(flood)) from None
         except LineError as error:
-            raise self._not_json(f"stdout line {self._lines_seen}: {error}") from None
+            raise self._not_json(f"{self._hearing.place}: {error}") from None
         except SchemaError as error:
-            raise self._fail(Reason.WRONG_PROTOCOL, f"stdout line {self._lines_seen}: {error}") from None
+            raise self._fail(Reason.WRONG_PROTOCOL, f"{self._hearing.place}: {error}") from None
         except OrderError as error:
-            raise self._fail(Reason.STEP_ORDER, f"stdout line {self._lines_seen}: {error}") from None
+            raise self._fail(Reason.STEP_ORDER, f"{self._hearing.place}: {error}") from None
+        except TrainerFailure as failure:
+            raise self._fail(failure.reason, failure.detail) from None
 
     def _not_json(self, words: str) -> TrainerFailure:
         """A line that is no event. Where the process dies right behind it, that was news of its death, which
@@ -259,75 +241,38 @@ class Trainer:
         self._pipes.pump_into_log(_DYING_SECONDS)
         code = self._child.returncode if self._pipes.exited else 0
         if code < 0:
-            doing = f"during {self._open.name}" if self._open else "between requests"
+            asked = self._hearing.asked
+            doing = f"during {asked.name}" if asked else "between requests"
             detail = f"ended by {signal_name(code)} {doing}{last_calls(self._ledger)}; {words}"
             return self._fail(Reason.SIGNAL, detail)
         return self._fail(Reason.NOT_JSON, words)
 
-    def _take_lines(self) -> None:
-        while self._pipes.lines:
-            if self._input_ended and self._open is not None and self._open.end is not None:
-                return  # the `bye` that nobody sends is the next one's
-            line = self._pipes.lines.popleft()
-            self._lines_seen += 1
-            self._keep(line)
-            self._silence.heard()
-            self._take_event(parse_object(line))
-
-    def _keep(self, line: bytes) -> None:
-        """Into the request's file as it came; what answers no request has a file of its own."""
-        if self._open is not None:
-            self._open.file.write(line)
-            self._open.file.flush()
-        else:
-            with (self.launch.events_folder / f"{_STRAY}.jsonl").open("ab") as file:
-                file.write(line)
-
-    def _take_event(self, message: dict[str, Any]) -> None:
-        current = self._open
-        event_id = message.get("id")
-        if event_id in self._ended or (current and current.end is not None and event_id == current.id):
-            raise self._fail(
-                Reason.AFTER_END, f"event {message.get('event')!r} for {event_id!r}, which had ended"
-            )
-        if current is None or event_id != current.id:
-            raise self._fail(Reason.UNKNOWN_ID, f"event {message.get('event')!r} for id {event_id!r}")
-        validate_event(message, current.name)
-        event = parse_event(message)
-        if current.order.accept(event):
-            assert isinstance(event, Done | Skipped | Error | Bye)
-            current.end = event
-            if isinstance(event, Error):
-                self._exit_status = max(self._exit_status, 1)
-        elif message["event"] != "progress":
-            current.events.append(event)
-        if self._on_event is not None:
-            self._on_event(event)
-
     def _check_alive(self) -> None:
         """Called after reading: an end that was said counts, whatever became of the process."""
-        if self._open is None or self._open.end is not None:
+        asked = self._hearing.asked
+        if asked is None or asked.end is not None:
             return
         if not self._pipes.exited:
             self._check_silence()
             return
         code = self._child.returncode
-        name, stderr = self._open.name, self.launch.stderr_path
+        name, stderr = asked.name, self.launch.stderr_path
         if code < 0:
             words = last_words(self._ledger, stderr)
             raise self._fail(Reason.SIGNAL, f"ended by {signal_name(code)} during {name}{words}")
         words = last_calls(self._ledger) + stderr_end(stderr)
-        if name == "hello" and self._lines_seen == 0:
+        if name == "hello" and self._hearing.lines_seen == 0:
             raise self._fail(Reason.NO_START, f"exit status {code} before the first event{words}")
         raise self._fail(Reason.MISSING_END, f"exit status {code} before the end of {name}{words}")
 
     def _check_silence(self) -> None:
-        doing = self._open.name if self._open else "its exit"
+        asked = self._hearing.asked
+        doing = asked.name if asked else "its exit"
         if self._silence.too_long(self._ledger):
             detail = f"no event, ledger record or CPU time for {self.launch.silence_s:g} s during {doing}"
             raise self._fail(Reason.SILENCE, detail + last_calls(self._ledger), stacks=True)
         closed = self._pipes.stdout_closed_s
-        if self._open is not None and closed > self.launch.silence_s:
+        if asked is not None and closed > self.launch.silence_s:
             detail = f"stdout closed {closed:.0f} s ago during {doing}, and it works on"
             raise self._fail(Reason.MISSING_END, detail, stacks=True)
 

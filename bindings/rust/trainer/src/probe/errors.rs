@@ -28,11 +28,7 @@ pub fn status(request: &ContextRequest, parameters: &mut Fields) -> Outcome<Seen
         let status = error.status();
         format!("{}::{status:?}", std::any::type_name_of_val(&status))
     });
-    Ok(vec![
-        ("status", status_name(&outcome).into()),
-        ("message", message.into()),
-        ("error_type", error_type.into()),
-    ])
+    Ok(vec![("status", status_name(&outcome).into()), ("message", message.into()), ("error_type", error_type.into())])
 }
 
 /// What the call that provokes a status answered; what fails around it is a failure of the request.
