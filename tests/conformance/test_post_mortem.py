@@ -25,7 +25,8 @@ from hexapla.protocol import Event, Line, Outcome, Step
 from hexapla.protocol.results import Header, ResultsWriter
 from hexapla.report.write import write_reports
 
-SILENCE_S = 2.0
+SILENCE_S = 2.0  # of one that hangs
+PATIENCE_S = 60.0  # with one that dies: Go waits up to 5 s for the stacks of all its threads before it does
 SHORT_BYTES = 9 << 20  # of device memory: more than the model needs, less than an update
 Ask = Callable[[Session], None]
 
@@ -76,9 +77,11 @@ class Dies(Level[None]):
         return {name: Finding(Outcome.PASS) for name in observed}
 
 
-def post_mortem(crew: Crew, name: str, folder: Path, asking: Ask) -> PostMortem:
-    """Run it as a level, with a short patience; write the results and the page, and read them."""
-    launch = replace(launch_of(crew.built(name), folder), silence_s=SILENCE_S)
+def post_mortem(
+    crew: Crew, name: str, folder: Path, asking: Ask, silence_s: float = PATIENCE_S
+) -> PostMortem:
+    """Run it as a level; write the results and the page, and read them."""
+    launch = replace(launch_of(crew.built(name), folder), silence_s=silence_s)
     session = Session(launch, ContextChoice("cpu:0", 1), lambda _name, _event: None)
     lines: list[Line] = []
     with ResultsWriter(folder, Header(implementations={name: {"stack": "core"}})) as writer:
@@ -120,7 +123,7 @@ def test_one_that_hangs(crew: Crew, micro: Place, name: str, tmp_path: Path) -> 
         keys = micro.train_keys(tmp_path / "output", train=str(tmp_path / "records.jsonl"))
         session.ask("train", "train", **keys)
 
-    left = post_mortem(crew, name, tmp_path / "run", ask)
+    left = post_mortem(crew, name, tmp_path / "run", ask, SILENCE_S)
     assert left.line.outcome is Outcome.TIMED_OUT
     assert "no event, ledger record or CPU time for 2 s during train" in left.line.reason
     assert left.last_calls()

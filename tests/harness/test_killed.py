@@ -41,11 +41,16 @@ def wait_until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
 def begin(run: Path, folder: Path) -> subprocess.Popen[bytes]:
     """A harness on its own, at `rendering` of whatever lies in the folder."""
     words = ["conform", "--spec", "micro", "--references", "none", "--results", str(run), "--jobs", "4"]
-    return subprocess.Popen(
-        [sys.executable, "-m", "hexapla.cli", *words, "--binding", str(folder), "--level", "rendering"],
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    # A shell makes what it starts in the background deaf to SIGINT, and children inherit it.
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", "hexapla.cli", *words, "--binding", str(folder), "--level", "rendering"],
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def asked(run: Path, *names: str) -> Callable[[], bool]:
