@@ -15,7 +15,7 @@ from hexapla.protocol import Reason
 @dataclass(frozen=True)
 class Fake:
     """request: what makes it go wrong. word: stands in the reason. own_s: the time it needs by itself.
-    kept: lines of the request's events file, the wrong one included; None: it never got that far."""
+    kept: lines of the request's and the bye's events files, the wrong one too; None: it never got that far."""
 
     name: str
     reason: Reason
@@ -40,14 +40,14 @@ ZOO = [
     Fake("step_order", Reason.STEP_ORDER, "step 2 where step 1", "train", kept=3),
     Fake("after_end", Reason.AFTER_END, "had ended", kept=4),
     Fake("missing_end", Reason.MISSING_END, "exit status 0", kept=1),
-    Fake("skips_bye", Reason.MISSING_END, "not by bye", kept=3),
+    Fake("skips_bye", Reason.MISSING_END, "not by bye", kept=4),
     Fake("closed_stdout", Reason.MISSING_END, "exit status 7", own_s=2.0),
     Fake("works_on", Reason.MISSING_END, "stdout closed", own_s=1.0, silence_s=1.0),
     Fake("stdout_flood", Reason.STDOUT_FLOOD, "bytes"),
     Fake("stderr_flood", Reason.STDERR_FLOOD, "bytes"),
-    Fake("exit_status", Reason.EXIT_STATUS, "exit status 1", kept=3),
-    Fake("child_left", Reason.CHILD_LEFT, "left process", own_s=1.0, kept=3),
-    Fake("device_child", Reason.DEVICE_NOT_RELEASED, "256 MiB", own_s=1.0, kept=3),
+    Fake("exit_status", Reason.EXIT_STATUS, "exit status 1", kept=4),
+    Fake("child_left", Reason.CHILD_LEFT, "left process", own_s=1.0, kept=4),
+    Fake("device_child", Reason.DEVICE_NOT_RELEASED, "256 MiB", own_s=1.0, kept=4),
     Fake("silent", Reason.SILENCE, "1 s during hello", own_s=1.0, silence_s=1.0, kept=None),
     Fake("hang", Reason.SILENCE, "1 s during render", own_s=1.0, silence_s=1.0),
     Fake("grandchild", Reason.SILENCE, "1 s during render", own_s=1.0, silence_s=1.0),

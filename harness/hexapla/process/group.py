@@ -11,11 +11,14 @@ import contextlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 
 import psutil
 
 TOKEN_VARIABLE = "HEXAPLA_TRAINER_TOKEN"
+
+_DYING_SECONDS = 2.0  # on a busy machine a killed process runs on for a moment; one in the kernel may stay
 
 # What makes a runtime print its stacks. Python's trainers run with PYTHONFAULTHANDLER=1.
 _STACK_SIGNALS = {"python": signal.SIGABRT, "java": signal.SIGQUIT, "go": signal.SIGQUIT}
@@ -94,10 +97,16 @@ def pause(session: int, seconds: float) -> Callable[[], bool]:
 
 
 def kill(session: int, token: str) -> None:
-    """End a trainer's whole session, and what left it, without a chance to object."""
+    """End a trainer's whole session, and what left it, without a chance to object.
+
+    Returns when nothing of it runs any more; a process that the system cannot end is given up after a while.
+    """
     if session:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(session, signal.SIGKILL)
-    for process in left(session, token):
-        with contextlib.suppress(psutil.Error):
-            process.kill()
+    deadline = time.monotonic() + _DYING_SECONDS
+    while (alive := left(session, token)) and time.monotonic() < deadline:
+        for process in alive:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        time.sleep(0.01)
