@@ -15,7 +15,7 @@ from hexapla.protocol import Reason
 @dataclass(frozen=True)
 class Fake:
     """request: what makes it go wrong. word: stands in the reason. own_s: the time it needs by itself.
-    kept: lines in the events files of the request and the bye, the wrong one too; None: it never got so far."""
+    kept: lines in the events files of request and bye, the wrong one too; None: it never got so far."""
 
     name: str
     reason: Reason
