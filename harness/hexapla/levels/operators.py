@@ -93,7 +93,7 @@ class Operators(Level[Computed]):
             own = {name: results[f"{each.case.name}.{name}"] for name in each.case.results}
             words = each.problem(own)
             if words:
-                problem = f"case {each.case.name}: {words}"
+                problem = f"case {each.case.name} ({each.case.op}): {words}"
                 break
         return Computed(results, problem or repeatability_problem(results))
 
